@@ -1,0 +1,32 @@
+"""The ways the data plane fails, as codes that travel to the client."""
+
+from enum import StrEnum
+
+
+class ErrorCode(StrEnum):
+    """Stable error codes; the gateway maps each to an HTTP status and an API error type."""
+
+    CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    INVALID_PROMPT = "invalid_prompt"
+    INVALID_TOKEN_ID = "invalid_token_id"
+    INVALID_GRAMMAR = "invalid_grammar"
+    INVALID_SAMPLING = "invalid_sampling"
+    CHAT_TEMPLATE_ERROR = "chat_template_error"
+    WRONG_MODEL_KIND = "wrong_model_kind"
+    QUEUE_FULL = "queue_full"
+    NO_READY_REPLICA = "no_ready_replica"
+    BROKER_UNAVAILABLE = "broker_unavailable"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    ENGINE_LOST = "engine_lost"
+    ENGINE_FAILED = "engine_failed"
+    INTERNAL_ERROR = "internal_error"
+
+
+class EngineError(Exception):
+    """A failure with a code and a message fit for the client. Belongs to one job unless said otherwise."""
+
+    def __init__(self, code: ErrorCode, message: str, *, is_retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.is_retryable = is_retryable

@@ -1,0 +1,112 @@
+"""What a job tells its gateway, in order: started, tokens or vectors, then exactly one end."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class FinishReason(StrEnum):
+    """Why a sequence ended well. The gateway maps it to each API's own words."""
+
+    EOS = "eos"
+    STOP = "stop"
+    LENGTH = "length"
+    CANCELLED = "cancelled"
+
+
+class Candidate(msgspec.Struct, frozen=True, array_like=True):
+    """One possible token: its id, its raw bytes as latin-1 text, its log-probability."""
+
+    id: int
+    bytes_latin1: str
+    logprob: float
+
+
+class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
+    """The chosen token and its best alternatives, most likely first."""
+
+    chosen: Candidate
+    top: tuple[Candidate, ...]
+
+
+class Started(msgspec.Struct, frozen=True, tag="s", array_like=True):
+    """A slot has taken the job."""
+
+    slot: int
+    num_cached_tokens: int
+
+
+class Progress(msgspec.Struct, frozen=True, tag="p", array_like=True):
+    """Prompt tokens computed so far, cached ones included."""
+
+    num_processed: int
+    num_prompt_tokens: int
+
+
+class Tokens(msgspec.Struct, frozen=True, tag="t", array_like=True):
+    """New text (whole characters, never a part of a stop string) and the ids behind it.
+
+    ``token_ids`` counts every new token even while its text is still held back.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+class Vectors(msgspec.Struct, frozen=True, tag="v", array_like=True):
+    """Embeddings ``first_index``..: base64 of little-endian float32, ``dimensions`` numbers each."""
+
+    first_index: int
+    dimensions: int
+    vectors: tuple[str, ...]
+
+
+class Timings(msgspec.Struct, frozen=True, array_like=True):
+    """Milliseconds a job spent in the engine, by kind of work."""
+
+    prompt_ms: float
+    predicted_ms: float
+    num_prompt_computed: int
+
+
+class Done(msgspec.Struct, frozen=True, tag="d", array_like=True):
+    """The job ended well. Counts are true, zeros included."""
+
+    finish_reason: FinishReason
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    num_completion_tokens: int
+    stop_word: str = ""
+    timings: Timings = Timings(0.0, 0.0, 0)
+    truncated: bool = False
+
+
+class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):
+    """The job ended badly; the message is fit for the client.
+
+    ``code`` is one of inference.protocol.errors.ErrorCode; ``is_retryable`` invites another try.
+    """
+
+    code: str
+    message: str
+    is_retryable: bool = False
+    num_prompt_tokens: int = 0
+    num_completion_tokens: int = 0
+
+
+Event = Started | Progress | Tokens | Vectors | Done | Failed
+TERMINAL = (Done, Failed)
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+def encode_event(event: Event) -> bytes:
+    """Give the JSON form of an event."""
+    return _encoder.encode(event)
+
+
+def decode_event(raw: bytes | str) -> Event:
+    """Read an event; raises msgspec.ValidationError for anything that is not one."""
+    return _decoder.decode(raw)

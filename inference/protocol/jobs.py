@@ -1,0 +1,78 @@
+"""The unit of work: one sequence to generate, or one batch of texts to embed."""
+
+import msgspec
+
+from inference.protocol.sampling import SamplingParams
+
+SCHEMA_VERSION = 1
+
+
+class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_defaults=True):
+    """One choice of one prompt; a request with n choices or several prompts is several jobs.
+
+    ``max_tokens`` None means until the context is full. ``salt`` bounds prefix sharing: only jobs
+    of one salt may reuse each other's KV cache. ``deadline`` is Unix time in seconds.
+    ``stream`` False lets the worker send the text in few large events.
+    ``attempt`` fences writers: a worker with an older attempt can no longer write.
+    """
+
+    id: str
+    deployment: str
+    owner: str
+    salt: str
+    gateway: str
+    prompt_tokens: tuple[int, ...]
+    deadline: float
+    sampling: SamplingParams = SamplingParams()
+    max_tokens: int | None = None
+    min_tokens: int = 0
+    stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    num_logprobs: int | None = None
+    post_sampling_probs: bool = False
+    cache_prompt: bool = True
+    stream: bool = True
+    priority: int = 0
+    attempt: int = 1
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def cost(self) -> int:
+        """Tokens this job may use, for fair sharing between owners."""
+        return len(self.prompt_tokens) + (self.max_tokens or 256)
+
+
+class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):
+    """Texts of one request, already tokenized, each to become one vector."""
+
+    id: str
+    deployment: str
+    owner: str
+    gateway: str
+    inputs: tuple[tuple[int, ...], ...]
+    deadline: float
+    normalize: bool = True
+    priority: int = 0
+    attempt: int = 1
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def cost(self) -> int:
+        """Tokens this job will use, for fair sharing between owners."""
+        return sum(len(tokens) for tokens in self.inputs)
+
+
+Job = GenerationJob | EmbeddingJob
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)
+
+
+def encode_job(job: Job) -> bytes:
+    """Give the JSON form of a job."""
+    return _encoder.encode(job)
+
+
+def decode_job(raw: bytes) -> Job:
+    """Read a job; raises msgspec.ValidationError for anything that is not one."""
+    return _decoder.decode(raw)

@@ -1,0 +1,153 @@
+"""Replicas as values: what one should be (spec), what it is (status), what it has done (stats)."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class ModelKind(StrEnum):
+    """What a model is for. Chat and completion models generate; the others return vectors or scores."""
+
+    CHAT = "chat"
+    COMPLETION = "completion"
+    EMBEDDING = "embedding"
+    RERANK = "rerank"
+
+    @property
+    def is_generative(self) -> bool:
+        """Whether jobs of this kind produce tokens."""
+        return self in (ModelKind.CHAT, ModelKind.COMPLETION)
+
+
+class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model is loaded. ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores.
+
+    ``num_gpu_layers`` -1 offloads all layers where a GPU exists. ``cache_type_*`` is a KV cell type
+    (f16, q8_0, q4_0). ``step_token_budget`` bounds the tokens of one engine step.
+    ``prefill_chunk`` bounds the prompt tokens one step takes beside decoding sequences.
+    ``max_queue`` bounds waiting jobs.
+    """
+
+    context_length: int = 8192
+    num_slots: int = 16
+    num_threads: int = 0
+    num_gpu_layers: int = -1
+    main_gpu: int = 0
+    tensor_split: tuple[float, ...] = ()
+    cache_type_k: str = "f16"
+    cache_type_v: str = "f16"
+    flash_attention: bool = True
+    is_kv_unified: bool = False
+    step_token_budget: int = 512
+    prefill_chunk: int = 128
+    pooling: str = ""
+    use_mmap: bool = True
+    use_mlock: bool = False
+    max_queue: int = 512
+    job_timeout_seconds: float = 600.0
+
+
+class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One process that should run on a node. ``files`` are absolute paths on that node, first shard first."""
+
+    replica: str
+    deployment: str
+    model: str
+    kind: ModelKind
+    files: tuple[str, ...]
+    sha256: tuple[str, ...]
+    profile: RuntimeProfile = RuntimeProfile()
+    generation: int = 1
+
+
+class ReplicaState(StrEnum):
+    """starting -> loading -> ready -> draining -> stopped; any -> failed."""
+
+    STARTING = "starting"
+    LOADING = "loading"
+    READY = "ready"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the loaded model says of itself, for validation in the gateway.
+
+    ``context_length`` is what one sequence may hold here; ``num_ctx_train`` what it was trained for.
+    """
+
+    num_vocab: int = 0
+    context_length: int = 0
+    num_ctx_train: int = 0
+    num_embd: int = 0
+    num_params: int = 0
+    size_bytes: int = 0
+    description: str = ""
+    bos_token: str = ""
+    eos_token: str = ""
+    bos_token_id: int = -1
+    eos_token_id: int = -1
+    has_chat_template: bool = False
+    chat_template: str = ""
+    has_encoder: bool = False
+    vocab_type: int = 0
+
+
+class SlotStats(msgspec.Struct, frozen=True, kw_only=True):
+    """One seat of the batch. Never carries prompt text."""
+
+    id: int
+    job: str = ""
+    owner: str = ""
+    num_prompt_tokens: int = 0
+    num_prompt_processed: int = 0
+    num_cached_tokens: int = 0
+    num_decoded: int = 0
+    num_remaining: int = -1
+
+
+class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Counters since the replica was loaded (monotonic), and gauges of now."""
+
+    num_steps: int = 0
+    num_decode_steps: int = 0
+    num_decoded_tokens: int = 0
+    num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
+    num_jobs_done: int = 0
+    num_jobs_failed: int = 0
+    num_jobs_cancelled: int = 0
+    num_batch_sequences: int = 0
+    prompt_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    num_running: int = 0
+    num_waiting: int = 0
+    kv_cells_used: int = 0
+    kv_cells_total: int = 0
+    last_step_at: float = 0.0
+
+    @property
+    def mean_batch(self) -> float:
+        """Sequences that shared a decode step, on average."""
+        return self.num_batch_sequences / self.num_decode_steps if self.num_decode_steps else 0.0
+
+
+class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A replica's heartbeat, written each second. ``reason`` tells why it failed or waits."""
+
+    replica: str
+    deployment: str
+    node: str
+    state: ReplicaState
+    pid: int = 0
+    started_at: float = 0.0
+    progress: float = 0.0
+    reason: str = ""
+    kind: ModelKind = ModelKind.CHAT
+    num_slots: int = 0
+    generation: int = 1
+    facts: ModelFacts = ModelFacts()
+    stats: EngineStats = EngineStats()
+    slots: tuple[SlotStats, ...] = ()
+    memory_bytes: int = 0

@@ -1,0 +1,85 @@
+"""Questions about text that need a model's vocabulary or template but no slot, and their answers."""
+
+from typing import Any
+
+import msgspec
+
+
+class Tokenize(msgspec.Struct, frozen=True, kw_only=True, tag="tokenize"):
+    """Turn each text into token ids. ``with_pieces`` adds the bytes of each token.
+
+    ``max_tokens`` bounds the answer per text: more is ``context_length_exceeded`` with the true count.
+    """
+
+    texts: tuple[str, ...]
+    add_special: bool = False
+    parse_special: bool = True
+    with_pieces: bool = False
+
+
+class Detokenize(msgspec.Struct, frozen=True, kw_only=True, tag="detokenize"):
+    """Turn token ids into text; ids outside the vocabulary are refused by position."""
+
+    tokens: tuple[int, ...]
+
+
+class RenderChat(msgspec.Struct, frozen=True, kw_only=True, tag="render_chat"):
+    """Render messages through the model's chat template, and tokenize the result.
+
+    Control tokens come from the template only: the same marker inside message text is plain text.
+    """
+
+    messages: tuple[dict[str, Any], ...]
+    tools: tuple[dict[str, Any], ...] = ()
+    add_generation_prompt: bool = True
+    template_kwargs: dict[str, Any] = {}
+
+
+TextQuestion = Tokenize | Detokenize | RenderChat
+
+
+class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A question on its way to any ready replica of a deployment, answered over the gateway's channel."""
+
+    id: str
+    gateway: str
+    deadline: float
+    question: TextQuestion
+
+
+class Tokenized(msgspec.Struct, frozen=True, kw_only=True, tag="tokenized"):
+    """Token ids per text; ``pieces`` (latin-1 text of each token's bytes) only when asked for."""
+
+    tokens: tuple[tuple[int, ...], ...]
+    pieces: tuple[tuple[str, ...], ...] = ()
+
+
+class Detokenized(msgspec.Struct, frozen=True, kw_only=True, tag="detokenized"):
+    """Text of the ids; bytes that are no UTF-8 are replaced."""
+
+    text: str
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True, tag="rendered"):
+    """The prompt as text and as token ids."""
+
+    prompt: str
+    tokens: tuple[int, ...]
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """The question cannot be answered; ``param`` names the part of it that is wrong, if known."""
+
+    code: str
+    message: str
+    param: str | None = None
+
+
+TextAnswer = Tokenized | Detokenized | Rendered | Refused
+
+
+class TextReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to the request of the same id."""
+
+    id: str
+    answer: TextAnswer

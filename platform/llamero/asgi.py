@@ -1,0 +1,13 @@
+"""The gateway's ASGI application: HTTP to Django, WebSockets to Channels."""
+
+import os
+
+from channels.routing import ProtocolTypeRouter
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llamero.settings")
+django_application = get_asgi_application()
+
+from llamero.streaming.routing import websocket_application  # noqa: E402
+
+application = ProtocolTypeRouter({"http": django_application, "websocket": websocket_application})

@@ -1,0 +1,14 @@
+"""Read the environment: every value typed, every bad value named and fatal at start."""
+
+from pathlib import Path
+
+import environ
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+
+
+def read_path(name: str, default: Path) -> Path:
+    """Give an absolute path from the environment, or the default."""
+    value = env.str(name, default="")
+    return Path(value).expanduser().resolve() if value else default

@@ -1,0 +1,10 @@
+"""Which part answers which path."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("llamero.console.urls")),
+    path("", include("llamero.api.urls")),
+]
