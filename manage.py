@@ -8,7 +8,7 @@ from pathlib import Path
 
 def main() -> None:
     """Hand the command line to Django."""
-    # Index 1: the folder of this file stays first, and the standard library's platform stays visible.
+    # Index 1: the folder of this file stays first, so the standard library keeps its platform.
     sys.path.insert(1, str(Path(__file__).resolve().parent / "platform"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llamero.settings")
     from django.core.management import execute_from_command_line

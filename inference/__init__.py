@@ -1,1 +1,1 @@
-"""The data plane: engines, workers and nodes. Plain Python; knows neither Django nor the database."""
+"""The data plane: engines, workers, nodes. Plain Python: neither Django nor the database."""

@@ -23,10 +23,21 @@ class ErrorCode(StrEnum):
 
 
 class EngineError(Exception):
-    """A failure with a code and a message fit for the client. Belongs to one job unless said otherwise."""
+    """A failure of one job, with a code and a message fit for the client.
 
-    def __init__(self, code: ErrorCode, message: str, *, is_retryable: bool = False) -> None:
+    ``param`` names the field of the request that is wrong, if known.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        *,
+        is_retryable: bool = False,
+        param: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.is_retryable = is_retryable
+        self.param = param

@@ -55,7 +55,7 @@ class Tokens(msgspec.Struct, frozen=True, tag="t", array_like=True):
 
 
 class Vectors(msgspec.Struct, frozen=True, tag="v", array_like=True):
-    """Embeddings ``first_index``..: base64 of little-endian float32, ``dimensions`` numbers each."""
+    """Embeddings from ``first_index`` on: base64 of little-endian float32."""
 
     first_index: int
     dimensions: int

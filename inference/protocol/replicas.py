@@ -6,7 +6,7 @@ import msgspec
 
 
 class ModelKind(StrEnum):
-    """What a model is for. Chat and completion models generate; the others return vectors or scores."""
+    """What a model is for: chat and completion generate, the others return vectors or scores."""
 
     CHAT = "chat"
     COMPLETION = "completion"
@@ -20,8 +20,9 @@ class ModelKind(StrEnum):
 
 
 class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is loaded. ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores.
+    """How a model is loaded.
 
+    ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores.
     ``num_gpu_layers`` -1 offloads all layers where a GPU exists. ``cache_type_*`` is a KV cell type
     (f16, q8_0, q4_0). ``step_token_budget`` bounds the tokens of one engine step.
     ``prefill_chunk`` bounds the prompt tokens one step takes beside decoding sequences.
@@ -48,7 +49,10 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One process that should run on a node. ``files`` are absolute paths on that node, first shard first."""
+    """One process that should run on a node.
+
+    ``files`` are absolute paths on that node, first shard first.
+    """
 
     replica: str
     deployment: str
@@ -74,7 +78,7 @@ class ReplicaState(StrEnum):
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the loaded model says of itself, for validation in the gateway.
 
-    ``context_length`` is what one sequence may hold here; ``num_ctx_train`` what it was trained for.
+    ``context_length`` is what one sequence may hold here, ``num_ctx_train`` in training.
     """
 
     num_vocab: int = 0

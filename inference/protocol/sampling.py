@@ -1,10 +1,10 @@
-"""How one token is chosen from logits: every knob a request may turn, with llama-server's defaults."""
+"""How one token is chosen from logits: every knob a request may turn."""
 
 import msgspec
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Sampling settings of one sequence.
+    """Sampling settings of one sequence; the defaults are llama-server's.
 
     ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
     ``logit_bias`` pairs are (token id, bias); minus infinity bans a token.

@@ -1,4 +1,4 @@
-"""Questions about text that need a model's vocabulary or template but no slot, and their answers."""
+"""Questions about text that need a model's vocabulary but no slot, and their answers."""
 
 from typing import Any
 
@@ -6,10 +6,7 @@ import msgspec
 
 
 class Tokenize(msgspec.Struct, frozen=True, kw_only=True, tag="tokenize"):
-    """Turn each text into token ids. ``with_pieces`` adds the bytes of each token.
-
-    ``max_tokens`` bounds the answer per text: more is ``context_length_exceeded`` with the true count.
-    """
+    """Turn each text into token ids. ``with_pieces`` adds the bytes of each token."""
 
     texts: tuple[str, ...]
     add_special: bool = False
@@ -39,7 +36,7 @@ TextQuestion = Tokenize | Detokenize | RenderChat
 
 
 class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A question on its way to any ready replica of a deployment, answered over the gateway's channel."""
+    """A question for any ready replica of a deployment, answered over the gateway's channel."""
 
     id: str
     gateway: str

@@ -1,4 +1,4 @@
-"""Django's settings, all from the environment, secure by default. One line says what each is for."""
+"""Django's settings: all from the environment, secure by default."""
 
 import secrets
 
