@@ -1,0 +1,18 @@
+"""The registry's tables: what may be served, in which versions, from which files, and how."""
+
+from models_registry.models.deployment import Deployment, DeploymentState
+from models_registry.models.file import FileRole, ModelFile, VersionFile
+from models_registry.models.model import Model, ModelAlias
+from models_registry.models.version import ModelVersion, VersionState
+
+__all__ = [
+    "Deployment",
+    "DeploymentState",
+    "FileRole",
+    "Model",
+    "ModelAlias",
+    "ModelFile",
+    "ModelVersion",
+    "VersionFile",
+    "VersionState",
+]

@@ -1,0 +1,153 @@
+"""What is served right now, and what control should run: reads only, two queries each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import FilteredRelation, Q, QuerySet
+
+from inference.protocol.replicas import ModelKind, RuntimeProfile
+from models_registry.models import (
+    Deployment,
+    DeploymentState,
+    FileRole,
+    ModelAlias,
+    ModelFile,
+    ModelVersion,
+    VersionFile,
+    VersionState,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A published model with the deployment that answers for it. ``facts`` sum up its header."""
+
+    id: str
+    deployment: str
+    kind: ModelKind
+    created: int
+    owned_by: str
+    profile: RuntimeProfile
+    facts: dict[str, Any]
+    model_pk: int
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    state: str = DeploymentState.PENDING.value
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentTarget:
+    """What should run for a deployment. No ``files`` means there is no ready version to run."""
+
+    deployment: str
+    model: str
+    kind: ModelKind
+    enabled: bool
+    generation: int
+    min_replicas: int
+    max_replicas: int
+    profile: RuntimeProfile
+    files: tuple[str, ...]
+    sha256: tuple[str, ...]
+    version_pk: int | None
+    state: str
+    reason: str
+    facts: dict[str, Any]
+
+
+def find_served_model(name: str) -> ServedModel | None:
+    """Find what answers to a published id or alias, spelled exactly so; slugs win over aliases."""
+    if "\x00" in name:
+        return None
+    aliased = ModelAlias.objects.filter(name=name).values("model")
+    served = _served(Q(model__slug=name) | Q(model__in=aliased))
+    return next((one for one in served if one.id == name), served[0] if served else None)
+
+
+def list_served_models() -> list[ServedModel]:
+    """List every published model that has an enabled deployment with a ready version, by id."""
+    return _served(Q())
+
+
+def list_deployment_targets() -> list[DeploymentTarget]:
+    """List all deployments, disabled ones too, each with the files its replicas load."""
+    deployments = list(_deployments())
+    versions = [version.pk for one in deployments if (version := _version_of(one))]
+    uses = VersionFile.objects.filter(version__in=versions, role=FileRole.WEIGHTS)
+    files: dict[int, list[ModelFile]] = {}
+    for use in uses.select_related("file").order_by("version", "position"):
+        files.setdefault(use.version_id, []).append(use.file)
+    return [_target(deployment, files) for deployment in deployments]
+
+
+def _deployments() -> QuerySet[Deployment]:
+    """Deployments with their model, pinned and current version, in one query."""
+    is_current = Q(model__versions__is_current=True)
+    return (
+        Deployment.objects.annotate(
+            current_version=FilteredRelation("model__versions", condition=is_current)
+        )
+        .select_related("model", "pinned_version", "current_version")  # type: ignore[misc]
+        .order_by("model__slug", "pk")
+    )
+
+
+def _version_of(deployment: Deployment) -> ModelVersion | None:
+    """Give the version to run, if it is ready."""
+    current: ModelVersion | None = deployment.current_version  # type: ignore[attr-defined]
+    version = deployment.pinned_version or current
+    return version if version is not None and version.state == VersionState.READY else None
+
+
+def _served(condition: Q) -> list[ServedModel]:
+    """One served model per model: a ready deployment is preferred, then the oldest."""
+    best: dict[int, ServedModel] = {}
+    found = _deployments().filter(condition, enabled=True).prefetch_related("model__aliases")
+    for deployment in found:
+        version = _version_of(deployment)
+        known = best.get(deployment.model_id)
+        if version is None or (known and known.state == DeploymentState.READY):
+            continue
+        if known is None or deployment.state == DeploymentState.READY:
+            best[deployment.model_id] = _served_model(deployment, version)
+    return list(best.values())
+
+
+def _served_model(deployment: Deployment, version: ModelVersion) -> ServedModel:
+    model = deployment.model
+    return ServedModel(
+        id=model.slug,
+        deployment=deployment.slug,
+        kind=deployment.kind,
+        created=int(model.created_at.timestamp()),
+        owned_by=model.owned_by,
+        profile=deployment.profile,
+        facts=version.facts,
+        model_pk=model.pk,
+        title=model.title,
+        aliases=tuple(alias.name for alias in model.aliases.all()),
+        state=deployment.state,
+        reason=deployment.reason,
+    )
+
+
+def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> DeploymentTarget:
+    version = _version_of(deployment)
+    files = weights.get(version.pk, []) if version else []
+    return DeploymentTarget(
+        deployment=deployment.slug,
+        model=deployment.model.slug,
+        kind=deployment.kind,
+        enabled=deployment.enabled,
+        generation=deployment.generation,
+        min_replicas=deployment.min_replicas,
+        max_replicas=deployment.max_replicas,
+        profile=deployment.profile,
+        files=tuple(str(file.path) for file in files),
+        sha256=tuple(file.sha256 for file in files),
+        version_pk=version.pk if version else None,
+        state=deployment.state,
+        reason=deployment.reason,
+        facts=version.facts if version else {},
+    )
