@@ -12,3 +12,15 @@ def read_path(name: str, default: Path) -> Path:
     """Give an absolute path from the environment, or the default."""
     value = env.str(name, default="")
     return Path(value).expanduser().resolve() if value else default
+
+
+def read_home() -> Path:
+    """Give the folder that holds all state, made if it is missing."""
+    home = read_path("LLAMERO_HOME", BASE_DIR / "var")
+    home.mkdir(parents=True, exist_ok=True)
+    return home
+
+
+def celery_url(redis_url: str) -> str:
+    """Give Celery's spelling of a Redis address: sockets have a scheme of their own there."""
+    return redis_url.replace("unix://", "redis+socket://", 1)

@@ -1,29 +1,46 @@
 """Django's settings: all from the environment, secure by default."""
 
-import secrets
-
-from llamero.env import BASE_DIR, env, read_path
+from llamero.env import BASE_DIR, celery_url, env, read_home
+from llamero.secret_files import read_or_make_secret
+from llamero.sockets import valkey_socket
 
 # Where all state lives: database, models, sockets, logs, secrets.
-HOME = read_path("LLAMERO_HOME", BASE_DIR / "var")
-HOME.mkdir(parents=True, exist_ok=True)
-
-
-def _read_secret_key() -> str:
-    """Take the key from the environment, else from a private file made on first use."""
-    value = env.str("LLAMERO_SECRET_KEY", default="")
-    if value:
-        return value
-    path = HOME / "secret-key"
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(64))
-    return path.read_text()
-
-
-SECRET_KEY = _read_secret_key()
+HOME = read_home()
+# From the environment, else from a private file made on first use.
+SECRET_KEY = env.str("LLAMERO_SECRET_KEY", default="") or read_or_make_secret(HOME / "secret-key")
 DEBUG = env.bool("LLAMERO_DEBUG", default=False)
+
+# --- Who may reach this site, and how ---
 ALLOWED_HOSTS = env.list("LLAMERO_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("LLAMERO_TRUSTED_ORIGINS", default=[])
+# True where browsers come by HTTPS: secure cookies, redirect from HTTP, HSTS.
+IS_HTTPS = env.bool("LLAMERO_HTTPS", default=False)
+SECURE_SSL_REDIRECT = IS_HTTPS
+SESSION_COOKIE_SECURE = IS_HTTPS
+CSRF_COOKIE_SECURE = IS_HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_HTTPS
+SECURE_HSTS_PRELOAD = IS_HTTPS
+# True behind a proxy that sets X-Forwarded-Proto itself and drops the client's.
+if env.bool("LLAMERO_BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_NAME = "llamero_session"
+SESSION_COOKIE_AGE = 7 * 24 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "llamero_csrf"
+
+# --- Sizes ---
+# The largest request body; the server refuses more while it arrives.
+MAX_BODY_BYTES = env.int("LLAMERO_MAX_BODY_BYTES", default=4 * 2**20)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+DATA_UPLOAD_MAX_NUMBER_FILES = 10
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2**20
 
 INSTALLED_APPS = [
     "daphne",
@@ -44,6 +61,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "llamero.headers.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -72,6 +90,7 @@ TEMPLATES = [
     },
 ]
 
+# --- Where things are kept ---
 # sqlite:///path or postgres://…
 DATABASES = {"default": env.db("LLAMERO_DATABASE_URL", default=f"sqlite:///{HOME}/llamero.sqlite3")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
@@ -80,11 +99,12 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+# Connections are given back after each request: an open stream must not hold one.
 DATABASES["default"]["CONN_MAX_AGE"] = 0
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The Redis-protocol server: broker, streams, leases. unix:///path.sock or redis://host:6379/0
-REDIS_URL = env.str("LLAMERO_REDIS_URL", default=f"unix://{HOME}/run/valkey.sock")
-
+REDIS_URL = env.str("LLAMERO_REDIS_URL", default=f"unix://{valkey_socket(HOME)}")
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -92,17 +112,84 @@ CHANNEL_LAYERS = {
     }
 }
 
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# --- Celery, the control side (replicas set themselves up: they know no Django) ---
+CELERY_BROKER_URL = celery_url(REDIS_URL)
+CELERY_TASK_DEFAULT_QUEUE = "control"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = "json"
+CELERY_RESULT_SERIALIZER = "json"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Longer than the longest task; recovery of lost jobs does not wait for it.
+    "visibility_timeout": 900,
+    "unacked_restore_interval": 5,
+    "socket_timeout": 10,
+    "socket_connect_timeout": 3,
+    "socket_keepalive": True,
+    "retry_on_timeout": True,
+    "health_check_interval": 10,
+    "max_connections": 10,
+}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2}
+
+# --- Language, time, static files ---
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
-STATIC_URL = "static/"
-STATIC_ROOT = HOME / "static"
+STATIC_URL = "/static/"
+STATIC_ROOT = env.str("LLAMERO_STATIC_ROOT", default=str(HOME / "static"))
+# Serve the apps' own files where nobody ran collectstatic.
 WHITENOISE_USE_FINDERS = True
+
+# --- Who a person is ---
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "admin:login"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["llamero.accounts.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "EXCEPTION_HANDLER": "llamero.api.errors.handle_exception",
     "UNAUTHENTICATED_USER": None,
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Llamero",
+    "SITE_HEADER": "Llamero",
+    "SITE_SUBHEADER": "Models, served",
+    "SITE_SYMBOL": "hub",
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "SIDEBAR": {"show_search": True, "show_all_applications": False, "navigation": []},
+}
+
+# --- Logs: one line an event to the error stream; never bodies, keys or prompts ---
+LOG_LEVEL = env.str("LLAMERO_LOG_LEVEL", default="INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    "loggers": {
+        # Django's own handlers would print a second time.
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        "daphne": {"level": "WARNING"},
+        "kombu": {"level": "WARNING"},
+    },
 }
