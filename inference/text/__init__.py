@@ -1,0 +1,1 @@
+"""Text on its way out of the model: whole characters, stop strings, templates."""

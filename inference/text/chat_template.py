@@ -1,0 +1,156 @@
+"""How chat messages become the prompt of one model, with control tokens from its template only."""
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.replicas import ModelFacts
+from inference.protocol.text import RenderChat, Rendered
+from inference.text.render_pool import RenderError, RenderPool
+
+MIN_TAIL_CHARS = 2
+TOOL_PREAMBLE = (
+    "You may call these functions. To call one, answer only with a JSON object "
+    '{"name": <function name>, "arguments": <object>}. Functions:\n'
+)
+
+
+class Vocabulary(Protocol):
+    """What rendering needs of a loaded model."""
+
+    def facts(self) -> ModelFacts:
+        """Describe the model."""
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Turn text into token ids."""
+
+    def control_tokens(self) -> dict[str, int]:
+        """List the texts that are parsed as control tokens."""
+
+
+class ChatTemplate:
+    """The chat template of a loaded model; safe to use from many threads."""
+
+    def __init__(self, vocabulary: Vocabulary, pool: RenderPool) -> None:
+        self._vocabulary = vocabulary
+        self._pool = pool
+        self._facts = vocabulary.facts()
+        self._markers = ControlMarkers(vocabulary.control_tokens())
+        start = vocabulary.tokenize("", add_special=True, parse_special=False)
+        self._adds_bos = start[:1] == [self._facts.bos_token_id]
+
+    def render(self, question: RenderChat) -> Rendered:
+        """Render and tokenize messages; raises EngineError (chat_template_error)."""
+        if not self._facts.chat_template:
+            raise EngineError(
+                ErrorCode.CHAT_TEMPLATE_ERROR,
+                "This model has no chat template. Use the completions API.",
+            )
+        messages, tools = list(question.messages), list(question.tools)
+        if tools and "tools" not in self._facts.chat_template:
+            messages, tools = with_tools_as_text(messages, tools), []
+        shield = self._markers.shield()
+        variables = shield.hide(dict(question.template_kwargs)) | {
+            "tools": shield.hide(tools) or None,
+            "add_generation_prompt": question.add_generation_prompt,
+            "bos_token": self._facts.bos_token,
+            "eos_token": self._facts.eos_token,
+        }
+        try:
+            text = self._pool.render(self._facts.chat_template, shield.hide(messages), variables)
+        except RenderError as error:
+            message = shield.restore(str(error))
+            raise EngineError(ErrorCode.CHAT_TEMPLATE_ERROR, message) from error
+        return Rendered(prompt=shield.restore(text), tokens=self._tokenize(shield.split(text)))
+
+    def _tokenize(self, pieces: Sequence[tuple[str, bool]]) -> tuple[int, ...]:
+        tokens: list[int] = []
+        for text, is_user_marker in pieces:
+            tokens += self._vocabulary.tokenize(
+                text, add_special=False, parse_special=not is_user_marker
+            )
+        bos = self._facts.bos_token_id
+        if self._adds_bos and tokens[:1] != [bos]:
+            tokens.insert(0, bos)
+        return tuple(tokens)
+
+
+class ControlMarkers:
+    """The texts that a tokenizer takes for control tokens."""
+
+    def __init__(self, control_tokens: dict[str, int]) -> None:
+        markers = sorted(filter(None, control_tokens), key=len, reverse=True)
+        self.pattern = re.compile("|".join(map(re.escape, markers))) if markers else None
+        self.beginnings = frozenset(
+            marker[:length] for marker in markers for length in range(MIN_TAIL_CHARS, len(marker))
+        )
+        self.longest = max(map(len, markers), default=0)
+
+    def shield(self) -> "MarkerShield":
+        """Start hiding the markers of one request."""
+        return MarkerShield(self)
+
+
+class MarkerShield:
+    """Stand-ins for the markers in one request's strings, so that rendering keeps them apart.
+
+    The number in a stand-in is random, so that no client can forge one; it has digits only, so
+    that filters that change case leave it whole.
+    """
+
+    def __init__(self, markers: ControlMarkers) -> None:
+        self._markers = markers
+        self._hidden: list[str] = []
+        self._nonce = str(secrets.randbits(64))
+        self._stand_in = re.compile(f"\ue000{self._nonce}:([0-9]+)\ue001")
+
+    def hide(self, value: Any) -> Any:
+        """Copy a JSON value with a stand-in for each marker in its strings and keys."""
+        if isinstance(value, str):
+            return self._hide_in(value)
+        if isinstance(value, list | tuple):
+            return [self.hide(item) for item in value]
+        if isinstance(value, dict):
+            return {self.hide(key): self.hide(item) for key, item in value.items()}
+        return value
+
+    def restore(self, text: str) -> str:
+        """Put the markers back."""
+        return self._stand_in.sub(lambda match: self._hidden[int(match[1])], text)
+
+    def split(self, text: str) -> list[tuple[str, bool]]:
+        """Cut rendered text into (text, is a hidden marker) in order, without empty texts."""
+        pieces = self._stand_in.split(text)
+        numbered = enumerate(pieces)
+        cut = [(self._hidden[int(p)], True) if i % 2 else (p, False) for i, p in numbered]
+        return [piece for piece in cut if piece[0]]
+
+    def _hide_in(self, text: str) -> str:
+        if self._markers.pattern is None:
+            return text
+        text = self._markers.pattern.sub(lambda match: self._new_stand_in(match[0]), text)
+        # Half a marker at the end could be completed by whatever the template puts next.
+        for length in range(min(self._markers.longest - 1, len(text)), MIN_TAIL_CHARS - 1, -1):
+            if text[-length:] in self._markers.beginnings:
+                return text[:-length] + self._new_stand_in(text[-length:])
+        return text
+
+    def _new_stand_in(self, marker: str) -> str:
+        self._hidden.append(marker)
+        return f"\ue000{self._nonce}:{len(self._hidden) - 1}\ue001"
+
+
+def with_tools_as_text(
+    messages: list[dict[str, Any]], tools: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Describe tools in the system message, for templates that know none."""
+    lines = [json.dumps(tool.get("function", tool), ensure_ascii=False) for tool in tools]
+    text = TOOL_PREAMBLE + "\n".join(lines)
+    if messages and messages[0].get("role") == "system":
+        content = messages[0].get("content")
+        parts = content if isinstance(content, list) else [content] if content else []
+        return [messages[0] | {"content": [*parts, text]}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
