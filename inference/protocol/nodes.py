@@ -1,0 +1,26 @@
+"""A node as a value: the machine that runs replicas, and what it has to run them on."""
+
+import msgspec
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    """One place to put a model: the host's CPU or a GPU. Byte counts are 0 where unknown."""
+
+    kind: str
+    name: str = ""
+    total_bytes: int = 0
+    free_bytes: int = 0
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A node's heartbeat, written each second."""
+
+    node: str
+    pid: int = 0
+    started_at: float = 0.0
+    num_cores: int = 0
+    memory_total_bytes: int = 0
+    memory_free_bytes: int = 0
+    devices: tuple[Device, ...] = ()
+    replicas: tuple[str, ...] = ()
+    is_draining: bool = False

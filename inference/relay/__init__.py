@@ -1,0 +1,1 @@
+"""How jobs, events and heartbeats travel between gateway and replica, over Redis."""

@@ -1,0 +1,80 @@
+"""How to reach the Redis-protocol server: bounded pools, short timeouts, one quick retry."""
+
+import os
+import socket
+from typing import Any
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+
+URL_VARIABLE = "LLAMERO_REDIS_URL"
+# What a broken, restarting, paused or loading server looks like to a caller.
+UNREACHABLE = (RedisConnectionError, RedisTimeoutError, OSError)
+
+SyncRedis = redis.Redis
+AsyncRedis = redis.asyncio.Redis
+__all__ = [
+    "UNREACHABLE",
+    "URL_VARIABLE",
+    "AsyncRedis",
+    "RedisError",
+    "SyncRedis",
+    "connect",
+    "connect_async",
+    "text_of",
+]
+
+
+def connect(url: str | None = None, *, max_connections: int = 64) -> SyncRedis:
+    """Open a thread-safe client of the server at ``url`` or ``LLAMERO_REDIS_URL``.
+
+    Nothing is sent until the first command. A blocking read must wait less than 5 seconds.
+    """
+    address = url or os.environ[URL_VARIABLE]
+    return redis.Redis.from_url(
+        address,
+        max_connections=max_connections,
+        socket_timeout=5.0,
+        socket_connect_timeout=2.0,
+        health_check_interval=15,
+        # A pooled connection that died with the server is replaced once; a timeout is not retried.
+        retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+        **_keepalive(address),
+    )
+
+
+def connect_async(url: str | None = None, *, max_connections: int = 64) -> AsyncRedis:
+    """Open a client for one event loop; callers wait for a connection when all are in use."""
+    address = url or os.environ[URL_VARIABLE]
+    pool = redis.asyncio.BlockingConnectionPool.from_url(
+        address,
+        max_connections=max_connections,
+        timeout=2.0,
+        socket_timeout=2.0,
+        socket_connect_timeout=1.0,
+        health_check_interval=0,
+        retry=AsyncRetry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+        **_keepalive(address),
+    )
+    return redis.asyncio.Redis.from_pool(pool)
+
+
+def text_of(raw: bytes | str) -> str:
+    """Read a reply that is a name."""
+    return raw if isinstance(raw, str) else raw.decode()
+
+
+def _keepalive(address: str) -> dict[str, Any]:
+    """Give the options that notice a dead TCP peer; a Unix socket needs none."""
+    if address.startswith("unix:"):
+        return {}
+    options = {socket.TCP_KEEPINTVL: 3, socket.TCP_KEEPCNT: 3}
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        options[socket.TCP_KEEPIDLE] = 10
+    return {"socket_keepalive": True, "socket_keepalive_options": options}

@@ -1,0 +1,165 @@
+"""The gateway's side of the relay: async calls that answer or raise within 3 seconds."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.events import Event, decode_event
+from inference.protocol.jobs import Job, encode_job
+from inference.protocol.replicas import ReplicaStatus
+from inference.protocol.text import TextRequest
+from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
+from inference.relay.endings import CANCELLED, LOST
+from inference.relay.keys import REPLICAS, events_key, job_key, replica_key, waiting_key
+from inference.relay.registry import decode_status, select_statuses
+from inference.relay.scripts import Argument, script
+
+logger = logging.getLogger(__name__)
+CALL_SECONDS = 2.5
+MAX_PRIORITY = 200
+MAX_QUESTIONS = 1000
+POLL_EVENTS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A job that was accepted: how many jobs are before it, and whether a slot must be woken."""
+
+    num_ahead: int
+    needs_ticket: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as it is kept: ``state`` is waiting, running, done, or empty when it is unknown."""
+
+    state: str
+    replica: str
+    is_lease_alive: bool
+    needs_ticket: bool
+    num_ahead: int
+    events: tuple[tuple[int, Event], ...]
+
+
+class GatewayRelay:
+    """Calls of one gateway process and event loop. Every failure is an EngineError."""
+
+    def __init__(self, redis: AsyncRedis) -> None:
+        self._redis = redis
+        self._encoder = msgspec.json.Encoder()
+
+    async def submit(self, job: Job, *, max_queue: int) -> Admission:
+        """Put a job into its waiting set, once however often it is asked."""
+        priority = max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority))
+        row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
+        arguments = (*row, job.cost, priority, job.attempt, max_queue)
+        status, num_ahead, needs_ticket = await self._run("submit", arguments)
+        match status:
+            case b"ok":
+                return Admission(int(num_ahead), bool(needs_ticket))
+            case b"full":
+                raise EngineError(
+                    ErrorCode.QUEUE_FULL,
+                    f"Too many requests wait for this model ({int(num_ahead)}).",
+                    is_retryable=True,
+                )
+            case b"cancelled":
+                raise EngineError(ErrorCode.INTERNAL_ERROR, "The request was cancelled.")
+            case _:
+                raise no_ready_replica()
+
+    async def cancel(self, jobs: Sequence[str], *, is_abandoned: bool) -> None:
+        """Stop jobs, waiting or running. The keys of an abandoned one go at its end."""
+        await self._run("cancel", (CANCELLED, int(is_abandoned), *jobs))
+
+    async def release(self, jobs: Iterable[str]) -> None:
+        """Delete the keys of jobs whose end was delivered."""
+        keys = [key for job in jobs for key in (job_key(job), events_key(job))]
+        await self._guard(self._redis.unlink(*keys))
+
+    async def poll(self, wanted: Sequence[tuple[str, int]]) -> list[JobView]:
+        """Look at jobs in one call, each with its events from a seq on (a bounded number)."""
+        arguments: list[Argument] = [POLL_EVENTS]
+        for job, first_seq in wanted:
+            arguments += (job, first_seq)
+        return [_read_view(answer) for answer in await self._run("poll", arguments)]
+
+    async def reap_if_lost(self, replica: str) -> int:
+        """End the jobs of a replica whose lease is gone; gives their number."""
+        return len(await self._run("reap", (replica, LOST, 1, 0)))
+
+    async def ask(self, deployment: str, request: TextRequest) -> None:
+        """Put a question to any ready replica; the answer comes over the gateway's channel."""
+        question = self._encoder.encode(request)
+        status = await self._run("ask", (deployment, question, MAX_QUESTIONS))
+        if status == b"full":
+            raise EngineError(
+                ErrorCode.QUEUE_FULL, "Too many requests wait for this model.", is_retryable=True
+            )
+        if status != b"ok":
+            raise no_ready_replica()
+
+    async def replicas(self) -> tuple[ReplicaStatus, ...]:
+        """Give the heartbeats of all live replicas."""
+        names = await self._guard(self._redis.zrange(REPLICAS, 0, -1))
+        pipe = self._redis.pipeline(transaction=False)
+        for name in names:
+            pipe.hget(replica_key(text_of(name)), "status")
+        found = await self._guard(pipe.execute()) if names else []
+        return select_statuses(map(decode_status, found), None)
+
+    async def num_waiting(self, deployment: str) -> int:
+        """Count the waiting jobs of a deployment."""
+        return int(await self._guard(self._redis.zcard(waiting_key(deployment))))
+
+    async def ping(self) -> None:
+        """Raise unless the server answers."""
+        await self._guard(self._redis.ping())
+
+    async def _run(self, name: str, arguments: Sequence[Argument]) -> Any:
+        return await self._guard(script(name).run_async(self._redis, arguments))
+
+    async def _guard(self, call: Any) -> Any:
+        """Bound a call in time and name its failure."""
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await call
+        except (*UNREACHABLE, TimeoutError) as error:
+            raise _unavailable() from error
+        except RedisError as error:
+            # Out of memory, read-only, loading: the server is there and cannot do its work.
+            logger.error("the server refused a call: %s", error)
+            raise _unavailable() from error
+
+
+def no_ready_replica() -> EngineError:
+    """Say that no replica can take work now."""
+    return EngineError(
+        ErrorCode.NO_READY_REPLICA, "No replica of this model is ready.", is_retryable=True
+    )
+
+
+def _unavailable() -> EngineError:
+    return EngineError(
+        ErrorCode.BROKER_UNAVAILABLE,
+        "The service cannot take requests right now. Please try again.",
+        is_retryable=True,
+    )
+
+
+def _read_view(answer: list[Any]) -> JobView:
+    state, replica, is_lease_alive, needs_ticket, num_ahead = answer[:5]
+    events = tuple((answer[i], decode_event(answer[i + 1])) for i in range(5, len(answer), 2))
+    return JobView(
+        state.decode(),
+        replica.decode(),
+        bool(is_lease_alive),
+        bool(needs_ticket),
+        num_ahead,
+        events,
+    )

@@ -1,0 +1,108 @@
+"""How every key and channel of the relay is named. The Lua scripts get the same prefixes."""
+
+LEASE_SECONDS = 5
+RETENTION_SECONDS = 60
+DEADLINE_GRACE_SECONDS = 120
+
+# name -> prefix; each ends where an id, deployment, replica, node or gateway follows.
+PREFIXES = {
+    "JOB": "lm:job:",  # hash of a job: payload, state, replica, attempt
+    "EVENTS": "lm:ev:",  # stream of a job, entry ids 0-1, 0-2, …
+    "WAITING": "lm:wait:",  # zset of a deployment's waiting jobs, best first
+    "FAIR": "lm:fair:",  # hash of a deployment: virtual times and finish tags of owners
+    "READY": "lm:ready:",  # zset of a deployment's ready replicas by last beat
+    "REPLICA": "lm:rep:",  # hash of a replica's heartbeat, expires with its lease
+    "RUNNING": "lm:run:",  # set of the jobs a replica runs
+    "AWAKE": "lm:awake:",  # set of the jobs whose slot will look for another job
+    "CANCELLED": "lm:cancel:",  # set of the running jobs a replica should stop
+    "TEXT": "lm:text:",  # list of a deployment's questions about text
+    "GATEWAY": "lm:gw:",  # channel of a gateway
+    "INBOX": "lm:inbox:",  # channel of a replica: job ids to cancel
+    "DESIRED": "lm:desired:",  # specs a node should run
+    "NODE": "lm:node:",  # a node's heartbeat
+    "WAKE": "lm:wake:",  # channel that tells a node its specs changed
+}
+
+# whole keys
+REPLICAS = "lm:replicas"  # zset of all replicas by last beat
+NODES = "lm:nodes"  # set of the names of all nodes
+BACKLOG = "lm:backlog"  # set of the deployments with waiting jobs
+DEADLINES = "lm:deadlines"  # zset of waiting jobs by deadline
+UNREADY = "lm:unready"  # hash: deployment -> since when its waiting jobs have no ready replica
+SWEEP = "lm:sweep"  # hash: since when sweeps run without a break
+
+WHOLE = {
+    "REPLICAS": REPLICAS,
+    "BACKLOG": BACKLOG,
+    "DEADLINES": DEADLINES,
+    "UNREADY": UNREADY,
+    "SWEEP": SWEEP,
+}
+
+
+def job_key(job: str) -> str:
+    """Name the hash of a job."""
+    return PREFIXES["JOB"] + job
+
+
+def events_key(job: str) -> str:
+    """Name the event stream of a job."""
+    return PREFIXES["EVENTS"] + job
+
+
+def waiting_key(deployment: str) -> str:
+    """Name the waiting set of a deployment."""
+    return PREFIXES["WAITING"] + deployment
+
+
+def replica_key(replica: str) -> str:
+    """Name the heartbeat of a replica."""
+    return PREFIXES["REPLICA"] + replica
+
+
+def cancelled_key(replica: str) -> str:
+    """Name the set of running jobs a replica should stop."""
+    return PREFIXES["CANCELLED"] + replica
+
+
+def text_key(deployment: str) -> str:
+    """Name the list of a deployment's questions about text."""
+    return PREFIXES["TEXT"] + deployment
+
+
+def gateway_channel(gateway: str) -> str:
+    """Name the channel a gateway listens on."""
+    return PREFIXES["GATEWAY"] + gateway
+
+
+def inbox_channel(replica: str) -> str:
+    """Name the channel that tells a replica to stop jobs."""
+    return PREFIXES["INBOX"] + replica
+
+
+def desired_key(node: str) -> str:
+    """Name the specs a node should run."""
+    return PREFIXES["DESIRED"] + node
+
+
+def node_key(node: str) -> str:
+    """Name the heartbeat of a node."""
+    return PREFIXES["NODE"] + node
+
+
+def wake_channel(node: str) -> str:
+    """Name the channel that tells a node its specs changed."""
+    return PREFIXES["WAKE"] + node
+
+
+def lua_constants() -> str:
+    """Give the same names to the scripts, as Lua locals."""
+    names = {**PREFIXES, **WHOLE}
+    lines = [f"local {name} = '{value}'" for name, value in names.items()]
+    numbers = {
+        "LEASE": LEASE_SECONDS,
+        "RETENTION": RETENTION_SECONDS,
+        "GRACE": DEADLINE_GRACE_SECONDS,
+    }
+    lines += [f"local {name} = {value}" for name, value in numbers.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,75 @@
+"""Which replicas exist and how they are: leases renewed by a heartbeat each second."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from inference.protocol.replicas import ReplicaState, ReplicaStatus
+from inference.relay.connect import SyncRedis, text_of
+from inference.relay.endings import LOST
+from inference.relay.keys import REPLICAS, replica_key
+from inference.relay.scripts import script
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(ReplicaStatus)
+LOST_STATES = (ReplicaState.FAILED, ReplicaState.STOPPED)
+
+
+class ReplicaRegistry:
+    """The heartbeats of all replicas. A heartbeat is the lease on the replica's jobs."""
+
+    def __init__(self, redis: SyncRedis) -> None:
+        self._redis = redis
+        self._beat = script("beat")
+        self._reap = script("reap")
+
+    def beat(self, status: ReplicaStatus) -> None:
+        """Renew the lease for 5 seconds. A status of failed or stopped ends the replica's jobs."""
+        self._beat.run(
+            self._redis,
+            (
+                status.replica,
+                status.deployment,
+                _encoder.encode(status),
+                int(status.state is ReplicaState.READY),
+                int(status.state in LOST_STATES),
+                status.num_slots,
+                LOST,
+            ),
+        )
+
+    def remove(self, replica: str) -> tuple[str, ...]:
+        """Forget a replica and end its jobs; gives their ids."""
+        return tuple(job.decode() for job in self._reap.run(self._redis, (replica, LOST, 0, 1)))
+
+    def get(self, replica: str) -> ReplicaStatus | None:
+        """Give a replica's last heartbeat while its lease runs."""
+        return decode_status(self._redis.hget(replica_key(replica), "status"))
+
+    def list(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
+        """Give the heartbeats of all replicas, or of one deployment, by name."""
+        members: Iterable[Any] = self._redis.zrange(REPLICAS, 0, -1)
+        pipe = self._redis.pipeline(transaction=False)
+        for name in map(text_of, members):
+            pipe.hget(replica_key(name), "status")
+        statuses = (decode_status(raw) for raw in pipe.execute())
+        return select_statuses(statuses, deployment)
+
+
+def decode_status(raw: bytes | str | None) -> ReplicaStatus | None:
+    """Read a heartbeat; None for a missing one or one of another version."""
+    if raw is None:
+        return None
+    try:
+        return _decoder.decode(raw)
+    except msgspec.ValidationError:
+        return None
+
+
+def select_statuses(
+    statuses: Iterable[ReplicaStatus | None], deployment: str | None
+) -> tuple[ReplicaStatus, ...]:
+    """Keep the live heartbeats of a deployment, ordered by replica."""
+    kept = [s for s in statuses if s and (deployment is None or s.deployment == deployment)]
+    return tuple(sorted(kept, key=lambda status: status.replica))
