@@ -1,5 +1,6 @@
 """Django's settings: all from the environment, secure by default."""
 
+from llamero.accounts.peppers import read_peppers
 from llamero.env import BASE_DIR, celery_url, env, read_home
 from llamero.secret_files import read_or_make_secret
 from llamero.sockets import valkey_socket
@@ -9,6 +10,8 @@ HOME = read_home()
 # From the environment, else from a private file made on first use.
 SECRET_KEY = env.str("LLAMERO_SECRET_KEY", default="") or read_or_make_secret(HOME / "secret-key")
 DEBUG = env.bool("LLAMERO_DEBUG", default=False)
+# What API keys are sealed with: "1:secret,2:secret"; the highest number seals new keys.
+API_KEY_PEPPERS = read_peppers(env.str("LLAMERO_API_KEY_PEPPERS", default=""), SECRET_KEY)
 
 # --- Who may reach this site, and how ---
 ALLOWED_HOSTS = env.list("LLAMERO_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
@@ -43,7 +46,6 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 10
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2**20
 
 INSTALLED_APPS = [
-    "daphne",
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",

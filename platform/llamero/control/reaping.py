@@ -1,0 +1,22 @@
+"""Bring to an end what no replica will end, and wake slots for jobs that wait without a ticket."""
+
+import logging
+
+from inference.protocol.names import TICKET_TASK, ticket_queue
+from inference.relay.connect import SyncRedis
+from inference.relay.reaper import sweep
+from llamero.celery import app
+
+logger = logging.getLogger(__name__)
+
+
+def reap(redis: SyncRedis) -> None:
+    """Sweep once, and send the tickets that the sweep found missing."""
+    found = sweep(redis)
+    if found.lost_replicas:
+        logger.warning("lost replicas: %s", ", ".join(found.lost_replicas))
+    if found.failed_jobs:
+        logger.warning("ended %d jobs that nobody would have ended", len(found.failed_jobs))
+    for deployment, num_missing in found.tickets.items():
+        for _ in range(num_missing):
+            app.send_task(TICKET_TASK, queue=ticket_queue(deployment), ignore_result=True)

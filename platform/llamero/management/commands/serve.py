@@ -1,0 +1,35 @@
+"""``manage.py serve``: one gateway process."""
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    """Serve HTTP and WebSockets."""
+
+    help = "Run one gateway process: Daphne with body, header and time limits."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the address from the command line or the environment."""
+        parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
+        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or 8000)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Serve until told to stop."""
+        # Daphne's server goes first: it chooses Twisted's reactor.
+        from llamero.serve.server import ServeOptions, serve  # isort: skip
+        from llamero.asgi import application  # isort: skip
+
+        serve(
+            application,
+            ServeOptions(
+                host=options["host"],
+                port=options["port"],
+                max_body_bytes=settings.MAX_BODY_BYTES,
+                is_behind_proxy=bool(getattr(settings, "SECURE_PROXY_SSL_HEADER", None)),
+            ),
+        )

@@ -1,0 +1,96 @@
+"""HTTP requests with limits that hold while bytes arrive, before Daphne queues a body in memory."""
+
+import json
+import logging
+import time
+from typing import Any
+
+from daphne.http_protocol import WebRequest
+from twisted.internet import reactor
+
+logger = logging.getLogger(__name__)
+
+# A request must be here this fast, plus a second for each SLOWEST_BYTES_PER_SECOND of its body.
+ARRIVAL_SECONDS = 20
+SLOWEST_BYTES_PER_SECOND = 16 * 1024
+# A refused client may go on sending this long, so that it reads the answer before a reset.
+LINGER_SECONDS = 2
+STATUS_WORDS = {408: b"Request Timeout", 413: b"Content Too Large"}
+
+
+def error_body(message: str, kind: str, code: str) -> bytes:
+    """Give an error in the shape that OpenAI's clients read."""
+    error = {"message": message, "type": kind, "param": None, "code": code}
+    return json.dumps({"error": error}).encode()
+
+
+class LimitedRequest(WebRequest):
+    """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line."""
+
+    max_body_bytes = 4 * 2**20
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.began_at = time.monotonic()
+        self.num_body_bytes = 0
+        self.has_arrived = False
+        self.is_refused = False
+        super().__init__(*args, **kwargs)
+
+    def gotLength(self, length: int | None) -> None:
+        """Refuse a declared length that is too large before the body comes."""
+        super().gotLength(length)
+        if length is not None and length > self.max_body_bytes:
+            self._refuse_size()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Keep a part of the body, unless it is one too many."""
+        self.num_body_bytes += len(data)
+        if self.is_refused:
+            return
+        if self.num_body_bytes > self.max_body_bytes:
+            self._refuse_size()
+            return
+        super().handleContentChunk(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Hand a whole request to the application."""
+        self.has_arrived = True
+        if self.is_refused:
+            self.channel.transport.abortConnection()
+            return
+        super().requestReceived(command, path, version)
+
+    def check_timeouts(self) -> None:
+        """End a request that arrives too slowly. Daphne calls this every two seconds."""
+        super().check_timeouts()
+        allowed = ARRIVAL_SECONDS + self.num_body_bytes / SLOWEST_BYTES_PER_SECOND
+        if self.has_arrived or self.is_refused or time.monotonic() - self.began_at < allowed:
+            return
+        self._refuse(
+            408, error_body("Request came too slowly.", "invalid_request_error", "timeout")
+        )
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Answer for the server itself, in the API's error shape."""
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        code = "bad_request" if status < 500 else "internal_error"
+        headers = [(b"Content-Type", b"application/json"), (b"X-Content-Type-Options", b"nosniff")]
+        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": error_body(body, kind, code)})
+
+    def _refuse_size(self) -> None:
+        message = f"Request body is larger than {self.max_body_bytes} bytes."
+        self._refuse(413, error_body(message, "invalid_request_error", "request_too_large"))
+
+    def _refuse(self, status: int, body: bytes) -> None:
+        """Answer at once, take in no more, and drop the connection soon."""
+        self.is_refused = True
+        self.content.close()
+        logger.info("refused a request with %d after %d bytes", status, self.num_body_bytes)
+        transport = self.channel.transport
+        transport.write(
+            b"HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%s" % (status, STATUS_WORDS[status], len(body), body)
+        )
+        self.channel.setTimeout(None)
+        reactor.callLater(LINGER_SECONDS, transport.abortConnection)

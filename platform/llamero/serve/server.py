@@ -1,0 +1,86 @@
+"""The web server: Daphne with limits, an access log without secrets, and an orderly end."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import daphne.server
+from daphne import http_protocol
+from daphne.endpoints import build_endpoint_description_strings
+from twisted.internet import defer
+
+from llamero.serve.requests import LimitedRequest
+
+logger = logging.getLogger("llamero.access")
+
+# Paths that probes ask all the time.
+QUIET_PATHS = ("/health", "/static/")
+MAX_WEBSOCKET_MESSAGE_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Where to listen and what to let in. ``is_behind_proxy`` believes X-Forwarded-For."""
+
+    host: str
+    port: int
+    max_body_bytes: int
+    is_behind_proxy: bool = False
+
+
+def log_access(protocol: str, action: str, details: dict[str, Any]) -> None:
+    """Log one line per request or socket: never a query string, a header or a body."""
+    path = str(details["path"]).partition("?")[0]
+    if protocol == "http":
+        level = logging.DEBUG if path.startswith(QUIET_PATHS) else logging.INFO
+        logger.log(
+            level,
+            "%s %s %s %d bytes %.0f ms %s",
+            details["method"],
+            path,
+            details["status"],
+            details["size"],
+            1000 * details["time_taken"],
+            details["client"],
+        )
+    elif action in ("connected", "rejected", "disconnected"):
+        logger.info("websocket %s %s %s", action, path, details["client"])
+
+
+class Server(daphne.server.Server):  # type: ignore[misc]
+    """Daphne whose end does not stumble over a connection without an application."""
+
+    def kill_all_applications(self) -> defer.Deferred[Any]:
+        """Cancel what still runs, and let the reactor wait for it."""
+        running = [
+            task
+            for details in self.connections.values()
+            if (task := details.get("application_instance")) is not None and not task.done()
+        ]
+        for task in running:
+            task.cancel()
+        waiting = defer.Deferred.fromFuture(asyncio.gather(*running, return_exceptions=True))
+        waiting.addErrback(lambda _: None)
+        return waiting
+
+
+def serve(application: Any, options: ServeOptions) -> None:
+    """Serve until SIGTERM or SIGINT; exits with an error when the port cannot be had."""
+    LimitedRequest.max_body_bytes = options.max_body_bytes
+    # Daphne's factory looks its request class up here.
+    http_protocol.WebRequest = LimitedRequest
+    server = Server(
+        application=application,
+        endpoints=build_endpoint_description_strings(host=options.host, port=options.port),
+        action_logger=log_access,
+        websocket_max_message_size=MAX_WEBSOCKET_MESSAGE_BYTES,
+        websocket_max_frame_size=MAX_WEBSOCKET_MESSAGE_BYTES,
+        proxy_forwarded_address_header="X-Forwarded-For" if options.is_behind_proxy else None,
+        proxy_forwarded_proto_header="X-Forwarded-Proto" if options.is_behind_proxy else None,
+        application_close_timeout=5,
+        server_name="",
+    )
+    server.run()
+    if server.abort_start or not server.listening_addresses:
+        raise SystemExit(1)

@@ -1,0 +1,1 @@
+"""Run all parts of Llamero on one machine, in the foreground. Imports no Django."""

