@@ -1,0 +1,181 @@
+"""A gateway process's connection to the data plane, one per event loop."""
+
+import asyncio
+import os
+import uuid
+
+from django.conf import settings
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.jobs import Job
+from inference.protocol.replicas import ModelFacts, ReplicaStatus
+from inference.protocol.text import Detokenized, Rendered, TextQuestion, TextReply, Tokenized
+from inference.relay.connect import connect_async
+from inference.relay.frames import EventFrame
+from inference.relay.gateway import Admission, GatewayRelay
+from inference.relay.subscriber import Subscriber
+from llamero.dispatch.farewells import Farewells
+from llamero.dispatch.questions import Questions
+from llamero.dispatch.statuses import Statuses
+from llamero.dispatch.stream import JobStream
+from llamero.dispatch.tickets import TicketOffice
+from llamero.dispatch.watcher import Watcher
+
+LINK_SECONDS = 2.5
+
+
+class Dispatcher:
+    """Submits jobs, follows them, asks about text. Use ``get_dispatcher`` to get one.
+
+    Every failure is an EngineError; a server out of reach is one within 3 seconds.
+    """
+
+    def __init__(self, redis_url: str) -> None:
+        self.gateway_id = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+        redis = connect_async(redis_url)
+        self._relay = GatewayRelay(redis)
+        self._streams: dict[str, JobStream] = {}
+        self._tickets = TicketOffice()
+        self._farewells = Farewells(self._relay)
+        self._questions = Questions(self._relay, self.gateway_id)
+        self._statuses = Statuses(self._relay)
+        self._watcher = Watcher(self._relay, self._streams, self._farewells, self._tickets)
+        self._subscriber = Subscriber(
+            redis, self.gateway_id, self._on_message, self._watcher.reread_all
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def ask(
+        self, deployment: str, question: TextQuestion, *, timeout: float = 10.0
+    ) -> Tokenized | Detokenized | Rendered:
+        """Have a ready replica answer a question about text, without a slot."""
+        await self._link()
+        return await self._questions.ask(deployment, question, timeout)
+
+    async def facts(self, deployment: str) -> ModelFacts:
+        """Give what the loaded model says of itself (at most a second old)."""
+        return await self._statuses.facts(deployment)
+
+    async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
+        """Give the live replicas of a deployment, or all (at most a second old)."""
+        return await self._statuses.of(deployment)
+
+    async def num_waiting(self, deployment: str) -> int:
+        """Count the jobs that wait for a slot."""
+        return await self._relay.num_waiting(deployment)
+
+    async def ping(self) -> None:
+        """Raise EngineError BROKER_UNAVAILABLE unless the server answers."""
+        await self._relay.ping()
+
+    async def submit(self, job: Job, *, max_queue: int) -> JobStream:
+        """Queue a job whose ``gateway`` is this ``gateway_id``, and follow it.
+
+        Raises EngineError QUEUE_FULL, NO_READY_REPLICA or BROKER_UNAVAILABLE. If the caller is
+        cancelled meanwhile the job is cancelled too.
+        """
+        await self._link()
+        stream = JobStream(
+            job,
+            request_fill=self._watcher.request_fill,
+            request_cancel=self._cancel,
+            request_close=self._close,
+        )
+        # Known here before it is known there: its first event may come before the answer.
+        self._streams[job.id] = stream
+        self._watcher.start_watching()
+        call = asyncio.get_running_loop().create_task(self._relay.submit(job, max_queue=max_queue))
+        try:
+            admission = await asyncio.shield(call)
+        except asyncio.CancelledError:
+            call.add_done_callback(lambda done: self._forsake(stream, done))
+            raise
+        except EngineError as error:
+            del self._streams[job.id]
+            if error.code is ErrorCode.BROKER_UNAVAILABLE:
+                # The server may have read the call all the same.
+                self._farewells.cancel(job, is_abandoned=True)
+            raise
+        stream.num_ahead = admission.num_ahead
+        stream.is_submitted = True
+        if admission.needs_ticket:
+            self._tickets.send(job.deployment)
+        return stream
+
+    async def close(self) -> None:
+        """Stop listening; running streams get no more events."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of what outlives a loop that was closed without ``close``."""
+        self._tasks.clear()
+        self._tickets.close()
+
+    async def _link(self) -> None:
+        """Start listening on first use. Later breaks of the link are mended behind our back."""
+        if self._tasks and not self._tasks[0].done():
+            if self._subscriber.is_linked.is_set():
+                return
+        else:
+            loop = asyncio.get_running_loop()
+            self._tasks = [
+                loop.create_task(self._subscriber.run()),
+                loop.create_task(self._watcher.run()),
+            ]
+        try:
+            async with asyncio.timeout(LINK_SECONDS):
+                await self._subscriber.is_linked.wait()
+        except TimeoutError as error:
+            raise EngineError(
+                ErrorCode.BROKER_UNAVAILABLE,
+                "The service cannot take requests right now. Please try again.",
+                is_retryable=True,
+            ) from error
+
+    def _on_message(self, message: list[EventFrame] | TextReply) -> None:
+        if isinstance(message, TextReply):
+            self._questions.accept(message)
+            return
+        streams = self._streams
+        is_behind = False
+        for job, seq, event in message:
+            stream = streams.get(job)
+            if stream is not None:
+                stream.accept(seq, event)
+                is_behind = is_behind or stream.next_seq <= seq
+        if is_behind:
+            self._watcher.request_fill()
+
+    def _cancel(self, stream: JobStream) -> None:
+        self._farewells.cancel(stream.job, is_abandoned=False)
+
+    def _close(self, stream: JobStream) -> None:
+        self._streams.pop(stream.job.id, None)
+        if stream.is_finished:
+            self._farewells.release(stream.job.id)
+        else:
+            self._farewells.cancel(stream.job, is_abandoned=True)
+
+    def _forsake(self, stream: JobStream, call: asyncio.Task[Admission]) -> None:
+        """Take back a job whose submitter left before the answer came."""
+        self._streams.pop(stream.job.id, None)
+        if not call.cancelled():
+            call.exception()
+        self._farewells.cancel(stream.job, is_abandoned=True)
+
+
+_dispatchers: dict[asyncio.AbstractEventLoop, Dispatcher] = {}
+
+
+def get_dispatcher() -> Dispatcher:
+    """Give the dispatcher of the running event loop."""
+    loop = asyncio.get_running_loop()
+    dispatcher = _dispatchers.get(loop)
+    if dispatcher is None:
+        for closed in [known for known in _dispatchers if known.is_closed()]:
+            _dispatchers.pop(closed).forget()
+        dispatcher = _dispatchers[loop] = Dispatcher(settings.REDIS_URL)
+    return dispatcher

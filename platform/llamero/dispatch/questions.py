@@ -1,0 +1,71 @@
+"""Questions about text that wait for their answer."""
+
+import asyncio
+import time
+import uuid
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.text import (
+    Detokenized,
+    Refused,
+    Rendered,
+    TextAnswer,
+    TextQuestion,
+    TextReply,
+    TextRequest,
+    Tokenized,
+)
+from inference.relay.gateway import GatewayRelay
+
+CHECK_SECONDS = 1.0
+
+
+class Questions:
+    """Asks replicas of a deployment and matches the answers that come over the event link."""
+
+    def __init__(self, relay: GatewayRelay, gateway: str) -> None:
+        self._relay = relay
+        self._gateway = gateway
+        self._pending: dict[str, asyncio.Future[TextAnswer]] = {}
+
+    async def ask(
+        self, deployment: str, question: TextQuestion, timeout_seconds: float
+    ) -> Tokenized | Detokenized | Rendered:
+        """Ask and wait; raises EngineError on refusal, silence or a server out of reach."""
+        request = TextRequest(
+            id=uuid.uuid4().hex,
+            gateway=self._gateway,
+            deadline=time.time() + timeout_seconds,
+            question=question,
+        )
+        future = asyncio.get_running_loop().create_future()
+        self._pending[request.id] = future
+        try:
+            await self._relay.ask(deployment, request)
+            answer = await self._wait(future, request.deadline)
+        finally:
+            del self._pending[request.id]
+        if isinstance(answer, Refused):
+            raise EngineError(ErrorCode(answer.code), answer.message, param=answer.param)
+        return answer
+
+    def accept(self, reply: TextReply) -> None:
+        """Hand an answer to whoever waits for it."""
+        future = self._pending.get(reply.id)
+        if future is not None and not future.done():
+            future.set_result(reply.answer)
+
+    async def _wait(self, future: asyncio.Future[TextAnswer], deadline: float) -> TextAnswer:
+        """Wait for the answer; a server that stops answering meanwhile is noticed."""
+        while True:
+            left = deadline - time.time()
+            if left <= 0:
+                raise EngineError(
+                    ErrorCode.NO_READY_REPLICA,
+                    "The model did not answer in time.",
+                    is_retryable=True,
+                )
+            done, _ = await asyncio.wait((future,), timeout=min(left, CHECK_SECONDS))
+            if done:
+                return future.result()
+            await self._relay.ping()

@@ -1,0 +1,106 @@
+"""One job as its gateway follows it: events in order, without a hole, to exactly one end."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Self
+
+from inference.protocol.events import TERMINAL, Event
+from inference.protocol.jobs import Job
+
+MAX_BUFFERED_EVENTS = 1024
+
+
+class JobStream:
+    """Iterates (seq, event) of a job; made by ``Dispatcher.submit``, read by one task.
+
+    Holds a bounded number of events: a reader that falls behind gets the rest from the job's
+    stream in Redis. ``close`` it whatever happens: it stops the job if it has not ended.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        request_fill: Callable[[], None],
+        request_cancel: Callable[["JobStream"], None],
+        request_close: Callable[["JobStream"], None],
+    ) -> None:
+        self.job = job
+        self.num_ahead = 0
+        self.next_seq = 1
+        self.is_ended = False
+        self.is_finished = False
+        self.is_submitted = False
+        self.last_news = time.monotonic()
+        self.last_poll = self.last_news
+        self.suspect_since: float | None = None
+        self._highest_seq = 0
+        self._buffer: deque[tuple[int, Event]] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._request_fill = request_fill
+        self._request_cancel = request_cancel
+        self._request_close = request_close
+        self._is_closed = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> tuple[int, Event]:
+        """Wait for the next event. Ends after Done or Failed has been given."""
+        while not self._buffer:
+            if self.is_finished or self._is_closed:
+                raise StopAsyncIteration
+            if self.is_behind:
+                self._request_fill()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        item = self._buffer.popleft()
+        if isinstance(item[1], TERMINAL):
+            self.is_finished = True
+        return item
+
+    async def cancel(self) -> None:
+        """Ask that the job stops; its last event still comes. Returns at once; safe to repeat."""
+        if not self.is_ended:
+            self._request_cancel(self)
+
+    async def close(self) -> None:
+        """Stop the job unless it has ended, let its keys go. Returns at once; safe to repeat."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._request_close(self)
+            self._wake()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether events are known to exist that did not arrive, and there is room for them."""
+        has_room = len(self._buffer) < MAX_BUFFERED_EVENTS // 2
+        return self._highest_seq >= self.next_seq and has_room and not self.is_ended
+
+    def accept(self, seq: int, event: Event) -> None:
+        """Take an event in its turn; one that comes early or does not fit is only noted."""
+        if seq != self.next_seq or self.is_ended or len(self._buffer) >= MAX_BUFFERED_EVENTS:
+            self._highest_seq = max(self._highest_seq, seq)
+            return
+        self.next_seq = seq + 1
+        self._buffer.append((seq, event))
+        self.last_news = time.monotonic()
+        if isinstance(event, TERMINAL):
+            self.is_ended = True
+        self._wake()
+
+    def end(self, event: Event) -> None:
+        """End the stream here, when no end will come from the job's own stream."""
+        if not self.is_ended:
+            self.is_ended = True
+            self._buffer.append((self.next_seq, event))
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,43 @@
+"""How sleeping slots are woken: Celery tasks without payload, published off the event loop."""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+from kombu.exceptions import OperationalError
+
+from inference.protocol.names import TICKET_TASK, ticket_queue
+from llamero.celery import app
+
+logger = logging.getLogger(__name__)
+MAX_PENDING = 512
+
+
+class TicketOffice:
+    """Publishes tickets from one thread. The watcher asks again for a ticket that was lost."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tickets")
+        self._num_pending = 0
+
+    def send(self, deployment: str) -> None:
+        """Publish a ticket soon; returns at once. Called from the event loop only."""
+        if self._num_pending < MAX_PENDING:
+            self._num_pending += 1
+            self._pool.submit(self._publish, deployment)
+
+    def close(self) -> None:
+        """Forget what is not published yet."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _publish(self, deployment: str) -> None:
+        try:
+            send_ticket(deployment)
+        except OperationalError as error:
+            logger.warning("a ticket for %s was not published: %s", deployment, error)
+        finally:
+            self._num_pending -= 1
+
+
+def send_ticket(deployment: str) -> None:
+    """Publish one ticket; blocks for a round trip, raises OperationalError at once on failure."""
+    app.send_task(TICKET_TASK, queue=ticket_queue(deployment), ignore_result=True, retry=False)
