@@ -1,0 +1,1 @@
+"""GGUF files seen from outside: read, judged and summed up before native code may touch them."""

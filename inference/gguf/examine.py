@@ -1,0 +1,58 @@
+"""Examine files that lie on disk: open them safely, then run the inspector and the probe."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from inference.gguf.child import INSPECTION, PROBE, run_stage
+from inference.gguf.header import HEADER_BYTES
+from inference.gguf.summary import ModelSummary
+from inference.gguf.verdict import GgufRejected
+
+MAX_FILES = 1000
+
+
+@contextlib.contextmanager
+def open_regular(path: Path) -> Iterator[int]:
+    """Open a regular file for reading; links, folders, pipes and devices are refused."""
+    try:
+        # Without O_NONBLOCK opening a pipe would wait for a writer.
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if path.is_symlink():
+            raise GgufRejected("not_a_file", "This is a link: give the file itself.") from error
+        raise GgufRejected("not_a_file", f"Cannot open the file: {error.strerror}.") from error
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise GgufRejected("not_a_file", "This is not a regular file.")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def inspect_files(paths: Sequence[Path]) -> ModelSummary:
+    """Read and check the headers in a process of their own; raises GgufRejected."""
+    with _open_all(paths) as descriptors:
+        for fd in descriptors:
+            size_bytes = os.fstat(fd).st_size
+            if size_bytes < HEADER_BYTES and len(descriptors) > 1:
+                raise GgufRejected("truncated", f"A file has only {size_bytes} bytes.", 0)
+        return msgspec.json.decode(run_stage(INSPECTION, descriptors), type=ModelSummary)
+
+
+def probe_files(paths: Sequence[Path]) -> None:
+    """Load the model in a process of its own and decode a token; raises GgufRejected."""
+    with _open_all(paths) as descriptors:
+        run_stage(PROBE, descriptors)
+
+
+@contextlib.contextmanager
+def _open_all(paths: Sequence[Path]) -> Iterator[list[int]]:
+    if not 1 <= len(paths) <= MAX_FILES:
+        raise GgufRejected("not_a_file", f"Give 1 to {MAX_FILES} files.")
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(open_regular(path)) for path in paths]
