@@ -1,5 +1,7 @@
 """Django's settings: all from the environment, secure by default."""
 
+from pathlib import Path
+
 from llamero.accounts.peppers import read_peppers
 from llamero.env import BASE_DIR, celery_url, env, read_home
 from llamero.secret_files import read_or_make_secret
@@ -37,6 +39,31 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "llamero_csrf"
 
+# Web pages elsewhere that may call the API: https://example.org,https://other.example
+CORS_ALLOWED_ORIGINS = env.list("LLAMERO_CORS_ORIGINS", default=[])
+CORS_ALLOW_CREDENTIALS = False
+CORS_EXPOSE_HEADERS = ["x-request-id", "retry-after"]
+CORS_ALLOW_HEADERS = [
+    "accept",
+    "authorization",
+    "content-type",
+    "x-api-key",
+    "user-agent",
+    "last-event-id",
+    # What OpenAI's own clients add.
+    "openai-organization",
+    "openai-project",
+    "x-stainless-arch",
+    "x-stainless-async",
+    "x-stainless-lang",
+    "x-stainless-os",
+    "x-stainless-package-version",
+    "x-stainless-retry-count",
+    "x-stainless-runtime",
+    "x-stainless-runtime-version",
+    "x-stainless-timeout",
+]
+
 # --- Sizes ---
 # The largest request body; the server refuses more while it arrives.
 MAX_BODY_BYTES = env.int("LLAMERO_MAX_BODY_BYTES", default=4 * 2**20)
@@ -54,6 +81,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "corsheaders",
     "channels",
     "llamero",
     "llamero.accounts",
@@ -61,6 +89,12 @@ INSTALLED_APPS = [
     "models_registry",
 ]
 
+# API requests pass these alone: each is asynchronous, and an answer holds no thread.
+API_MIDDLEWARE = [
+    "corsheaders.middleware.CorsMiddleware",
+    "llamero.api.middleware.api_answers",
+]
+# Pages pass these.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "llamero.headers.content_security_policy",
@@ -147,6 +181,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = env.str("LLAMERO_STATIC_ROOT", default=str(HOME / "static"))
+Path(STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 # Serve the apps' own files where nobody ran collectstatic.
 WHITENOISE_USE_FINDERS = True
 

@@ -1,0 +1,75 @@
+# Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
+.PHONY: run test browser bench lint format prerequisites browser-engine clean
+.DEFAULT_GOAL := run
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python on the path that is new enough; PYTHON=/path/to/python chooses another.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	echo "$$name"; break; fi; done)
+SOURCES := platform/llamero inference models_registry tests benchmarks manage.py
+export PYTHONPATH := $(CURDIR):$(CURDIR)/platform
+
+run: $(VENV)/.runtime
+	@$(BIN)/python manage.py up
+
+test: $(VENV)/.dev browser-engine
+	$(BIN)/python -m pytest
+
+# Only the tests that drive a browser.
+browser: $(VENV)/.dev browser-engine
+	$(BIN)/python -m pytest -m browser
+
+bench: $(VENV)/.dev
+	@cat benchmarks/README.md
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/lint-imports
+	@set -e; home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; \
+	export LLAMERO_HOME="$$home" LLAMERO_HTTPS=true; \
+	$(BIN)/python manage.py check --deploy --fail-level WARNING; \
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Each missing thing is named with its cure, before anything is downloaded.
+prerequisites:
+	@if [ -z "$(PYTHON)" ]; then \
+	echo "Python 3.11 or newer is missing. Debian: apt install python3 python3-venv. macOS: brew install python@3.13"; \
+	exit 1; fi
+	@if ! "$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null; then \
+	echo "Python's venv module is missing. Debian: apt install python3-venv"; exit 1; fi
+	@if ! command -v "$${CC:-cc}" >/dev/null && ! command -v gcc >/dev/null && ! command -v clang >/dev/null; then \
+	echo "A C compiler is missing. Debian: apt install build-essential. macOS: xcode-select --install"; exit 1; fi
+	@if ! command -v "$${CXX:-c++}" >/dev/null && ! command -v g++ >/dev/null && ! command -v clang++ >/dev/null; then \
+	echo "A C++ compiler is missing. Debian: apt install build-essential. macOS: xcode-select --install"; exit 1; fi
+
+$(BIN)/python:
+	@$(MAKE) --no-print-directory prerequisites
+	"$(PYTHON)" -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.txt constraints.txt | $(BIN)/python
+	@echo "Installing into $(VENV). The first time compiles the engine for this machine: some minutes."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+	@touch $@
+
+# Browser tests use the system's Chromium; without one they are skipped, and this says the cure.
+browser-engine:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	echo "Installing Chromium for the browser tests."; \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else echo "Chromium is missing, so browser tests are skipped. Debian: apt install chromium"; fi
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,25 @@
+"""A small ASGI application under the product's web server, for test_limits.py."""
+
+import os
+import sys
+from typing import Any
+
+from llamero.serve.server import ServeOptions, serve
+
+
+async def echo_size(scope: Any, receive: Any, send: Any) -> None:
+    """Answer with the number of bytes that came."""
+    num_bytes, has_more = 0, True
+    while has_more:
+        message = await receive()
+        num_bytes += len(message.get("body", b""))
+        has_more = message.get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(num_bytes).encode()})
+
+
+if __name__ == "__main__":
+    import llamero.serve.requests as requests
+
+    requests.ARRIVAL_SECONDS = float(os.environ.get("ARRIVAL_SECONDS", "20"))
+    serve(echo_size, ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=100_000))

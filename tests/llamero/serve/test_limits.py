@@ -1,0 +1,92 @@
+"""The web server's limits on requests, seen from a socket."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes import child_environment, find_free_port, is_listening, wait_until
+
+HEAD = b"POST /echo?key=secret HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A running server with a cap of 100,000 bytes and two seconds for a request to arrive."""
+    number = find_free_port()
+    program = str(Path(__file__).with_name("serve_echo.py"))
+    environment = child_environment(ARRIVAL_SECONDS="2")
+    process = subprocess.Popen([sys.executable, program, str(number)], env=environment)
+    try:
+        wait_until(lambda: is_listening(number), seconds=20, what="the server listens")
+        yield number
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def exchange(port: int, *parts: bytes) -> tuple[bytes, bytes]:
+    """Send the parts, and give head and body of all that comes back until the line closes."""
+    with socket.create_connection(("127.0.0.1", port), 15) as line:
+        for part in parts:
+            try:
+                line.sendall(part)
+            except OSError:
+                break
+        answer = b""
+        try:
+            while chunk := line.recv(65536):
+                answer += chunk
+        except ConnectionResetError:
+            pass
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head, body
+
+
+def test_a_body_under_the_cap_reaches_the_application(port: int) -> None:
+    body = b"x" * 90_000
+    head = HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    answer = exchange(port, head, body)
+    assert answer[0].startswith(b"HTTP/1.1 200")
+    assert answer[1].endswith(b"90000") or b"90000" in answer[1]
+
+
+def test_a_declared_length_over_the_cap_is_refused_at_once(port: int) -> None:
+    head, body = exchange(port, HEAD + b"Content-Length: 100001\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 413 Content Too Large")
+    error = json.loads(body)["error"]
+    assert error["type"] == "invalid_request_error"
+    assert error["code"] == "request_too_large"
+    assert error["param"] is None
+
+
+def test_a_chunked_body_over_the_cap_is_refused_while_it_arrives(port: int) -> None:
+    chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
+    head, body = exchange(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 40)
+    assert head.startswith(b"HTTP/1.1 413")
+    assert json.loads(body)["error"]["code"] == "request_too_large"
+
+
+def test_a_refused_request_is_never_run(port: int) -> None:
+    smuggled = b"GET /second HTTP/1.1\r\nHost: a\r\n\r\n"
+    head, body = exchange(port, HEAD + b"Content-Length: 200000\r\n\r\n", b"x" * 200_000, smuggled)
+    assert head.startswith(b"HTTP/1.1 413")
+    assert b"HTTP/1.1 200" not in body
+
+
+def test_a_request_that_dawdles_is_ended(port: int) -> None:
+    head, body = exchange(port, HEAD + b"Content-Length: 10\r\n\r\nx")
+    assert head.startswith(b"HTTP/1.1 408")
+    assert json.loads(body)["error"]["code"] == "timeout"
+
+
+def test_bad_header_bytes_get_an_error_in_the_api_shape(port: int) -> None:
+    head, _ = exchange(
+        port, b"GET / HTTP/1.1\r\nHost: a\r\nX-A: a\x0bb\r\nConnection: close\r\n\r\n"
+    )
+    assert head.startswith(b"HTTP/1.1 400")
+    assert b"application/json" in head
