@@ -18,7 +18,8 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a model, all of them from its header.
 
     ``kind`` is a guess from architecture, pooling and template. ``k_elements`` and ``v_elements``
-    are KV numbers per token, over all layers; 0 where no cache is kept.
+    are KV numbers per token, over all layers; 0 where no cache is kept. ``file_order`` lists the
+    given files by shard number.
     """
 
     architecture: str
@@ -41,10 +42,16 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     has_chat_template: bool = False
     k_elements: int = 0
     v_elements: int = 0
+    file_order: tuple[int, ...] = (0,)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def can_generate(self) -> bool:
+        """Whether the architecture can produce tokens at all."""
+        return self.architecture not in ENCODERS
 
-def summarize(headers: list[Header], num_vocab: int) -> ModelSummary:
+
+def summarize(headers: list[Header], num_vocab: int, file_order: tuple[int, ...]) -> ModelSummary:
     """Sum up the checked headers of one model, first shard first."""
     first = headers[0]
     name = first.architecture
@@ -66,6 +73,7 @@ def summarize(headers: list[Header], num_vocab: int) -> ModelSummary:
         tokenizer=first.text("tokenizer.ggml.model") or "",
         pooling=pooling,
         has_chat_template=bool(first.text("tokenizer.chat_template")),
+        file_order=file_order,
         warnings=tuple(warning for header in headers for warning in header.warnings),
         **_shape(first),
     )

@@ -13,19 +13,20 @@ from inference.gguf.values import Header
 
 
 def validate_files(files: Sequence[tuple[int, int]]) -> ModelSummary:
-    """Check open files, given as (descriptor, size) with the first shard first.
+    """Check open files, given as (descriptor, size) in any order.
 
     Raises GgufRejected for the first fault found; what it accepts is safe to hand to the probe.
     """
     headers = [read_header(fd, size_bytes) for fd, size_bytes in files]
     for header in headers:
         check_split_keys(header)
-    headers.sort(key=lambda header: header.split[0])
+    file_order = tuple(sorted(range(len(headers)), key=lambda place: headers[place].split[0]))
+    headers = [headers[place] for place in file_order]
     first = headers[0]
     if first.split[0] == 0:
         check_kind(first)
     check_shards(headers)
-    return summarize(headers, _check_contents(headers))
+    return summarize(headers, _check_contents(headers), file_order)
 
 
 def _check_contents(headers: list[Header]) -> int:

@@ -1,0 +1,1 @@
+"""Everything that changes the registry: keyword-only, atomic, validated."""

@@ -1,0 +1,167 @@
+"""Bring files into the registry: look, register, store, examine, serve."""
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from inference.gguf.examine import inspect_files, probe_files
+from inference.gguf.summary import ModelSummary
+from inference.gguf.verdict import GgufRejected
+from inference.protocol.replicas import ModelKind
+from models_registry.models import Model, ModelVersion, VersionFile, VersionState
+from models_registry.services.store import (
+    place_file,
+    remove_unused_files,
+    stage_file,
+    store_lock,
+)
+from models_registry.services.versions import add_version, make_current, move_version
+
+MAX_DISPLAY_NAME = 255
+
+
+class ImportRejected(ValidationError):
+    """The files cannot be served. ``code`` and ``byte_offset`` tell where they fail."""
+
+    def __init__(self, error: GgufRejected) -> None:
+        super().__init__(error.reason, code=error.code)
+        self.byte_offset = error.byte_offset
+
+
+def import_model_files(
+    *,
+    paths: Sequence[Path],
+    slug: str,
+    title: str = "",
+    kind: ModelKind | None = None,
+    description: str = "",
+    owned_by: str = "llamero",
+    is_new_version: bool = False,
+    are_ours: bool = False,
+) -> ModelVersion:
+    """Import files (of one model, in any order) as a version that is current when it is ready.
+
+    Without ``kind`` it is guessed from the header. With ``is_new_version`` the model must exist,
+    else it must not. With ``are_ours`` the files are moved instead of copied. Raises
+    ImportRejected, or ValidationError for bad names; what fails in the header leaves no row.
+    """
+    version = begin_import(
+        paths=paths,
+        slug=slug,
+        title=title,
+        kind=kind,
+        description=description,
+        owned_by=owned_by,
+        is_new_version=is_new_version,
+    )
+    finish_import(version=version, paths=paths, are_ours=are_ours)
+    return version
+
+
+def begin_import(
+    *,
+    paths: Sequence[Path],
+    slug: str,
+    title: str = "",
+    kind: ModelKind | None = None,
+    description: str = "",
+    owned_by: str = "llamero",
+    is_new_version: bool = False,
+) -> ModelVersion:
+    """Check names and headers (quick), then register a version in state importing."""
+    model = Model(slug=slug, title=title or slug, description=description, owned_by=owned_by)
+    model.kind = kind or ModelKind.CHAT
+    if is_new_version:
+        model = Model.objects.filter(slug=slug).first() or _no_such_model()
+    else:
+        model.full_clean()
+    summary = inspect_sources(paths)
+    if not is_new_version:
+        model.kind = kind or summary.kind
+    if ModelKind(model.kind).is_generative and not summary.can_generate:
+        raise ValidationError({"kind": f"A {summary.architecture} model cannot generate text."})
+    try:
+        with transaction.atomic():
+            model.save()
+            return add_version(model=model, facts=msgspec.to_builtins(summary))
+    except IntegrityError as error:
+        raise ValidationError({"slug": "This name was just taken by another import."}) from error
+
+
+def _no_such_model() -> Model:
+    raise ValidationError({"slug": "There is no model of this name."})
+
+
+def inspect_sources(paths: Sequence[Path]) -> ModelSummary:
+    """Inspect files where they lie; raises ImportRejected."""
+    try:
+        return inspect_files(paths)
+    except GgufRejected as error:
+        raise ImportRejected(error) from error
+
+
+def finish_import(*, version: ModelVersion, paths: Sequence[Path], are_ours: bool = False) -> None:
+    """Store the files of a version and examine what was stored; make it current if all is well.
+
+    Raises ImportRejected after recording it: the version is then rejected, with the reason.
+    """
+    try:
+        _store_files(version, paths, are_ours)
+        examine_version(version=version)
+    except GgufRejected as error:
+        _reject(version, f"{error.reason} ({error.code})")
+        raise ImportRejected(error) from error
+    except Exception as error:
+        words = error.messages[0] if isinstance(error, ValidationError) else type(error).__name__
+        _reject(version, f"The import failed: {words}")
+        raise
+    make_current(version=version)
+
+
+def examine_version(*, version: ModelVersion) -> None:
+    """Inspect and probe the stored files of a version, up to state ready; raises GgufRejected."""
+    uses = version.files.select_related("file").order_by("position")
+    stored = [use.file.path for use in uses]
+    move_version(version=version, state=VersionState.INSPECTING)
+    summary = inspect_files(stored)
+    if list(summary.file_order) != list(range(len(stored))):
+        raise GgufRejected("shards_incomplete", "The files changed while they were imported.")
+    version.facts = msgspec.to_builtins(summary)
+    version.save(update_fields=["facts", "updated_at"])
+    move_version(version=version, state=VersionState.PROBING)
+    probe_files(stored)
+    move_version(version=version, state=VersionState.READY)
+
+
+def _store_files(version: ModelVersion, paths: Sequence[Path], are_ours: bool) -> None:
+    """Copy first (slow, no lock, no transaction), then place and register all files at once."""
+    with contextlib.ExitStack() as stack:
+        staged = [stack.enter_context(stage_file(path, is_ours=are_ours)) for path in paths]
+        with store_lock(), transaction.atomic():
+            for position, index in enumerate(version.facts["file_order"]):
+                VersionFile.objects.create(
+                    version=version,
+                    file=place_file(staged[index]),
+                    position=position,
+                    display_name=_display_name(paths[index]),
+                )
+
+
+def _display_name(path: Path) -> str:
+    """Give a file's name as harmless text for people."""
+    name = os.fsencode(path.name).decode(errors="replace")
+    return "".join(char if char.isprintable() else "\ufffd" for char in name)[:MAX_DISPLAY_NAME]
+
+
+def _reject(version: ModelVersion, reason: str) -> None:
+    """Record why a version cannot be served, and give its disk space back."""
+    # A version that somebody deleted meanwhile cannot move, and need not.
+    with contextlib.suppress(ValidationError):
+        move_version(version=version, state=VersionState.REJECTED, reason=reason)
+    version.files.all().delete()
+    transaction.on_commit(remove_unused_files)

@@ -1,0 +1,62 @@
+"""Move versions through their states, and choose which one is current."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F, Max
+from django.utils import timezone
+
+from models_registry.models import Deployment, Model, ModelVersion, VersionState
+
+_FROM = {
+    VersionState.INSPECTING: (VersionState.IMPORTING,),
+    VersionState.PROBING: (VersionState.INSPECTING,),
+    VersionState.READY: (VersionState.PROBING, VersionState.QUARANTINED),
+    VersionState.REJECTED: (
+        VersionState.IMPORTING,
+        VersionState.INSPECTING,
+        VersionState.PROBING,
+    ),
+    VersionState.QUARANTINED: (VersionState.READY,),
+}
+
+
+def add_version(*, model: Model, facts: dict[str, Any]) -> ModelVersion:
+    """Add the next version of a model, in state importing."""
+    with transaction.atomic():
+        Model.objects.select_for_update().get(pk=model.pk)
+        last = model.versions.aggregate(last=Max("number"))["last"] or 0
+        return ModelVersion.objects.create(model=model, number=last + 1, facts=facts)
+
+
+def move_version(*, version: ModelVersion, state: VersionState, reason: str = "") -> None:
+    """Move a version along its arrows; raises ValidationError if another process moved it."""
+    rows = ModelVersion.objects.filter(pk=version.pk, state__in=_FROM[state]).update(
+        state=state, reason=reason, updated_at=timezone.now()
+    )
+    if rows != 1:
+        raise ValidationError(f"{version} cannot become {state.label.lower()} now.", code="state")
+    version.state, version.reason = state, reason
+
+
+def make_current(*, version: ModelVersion) -> None:
+    """Serve this version; deployments that are not pinned replace their replicas."""
+    with transaction.atomic():
+        model = Model.objects.select_for_update().get(pk=version.model_id)
+        version.refresh_from_db(fields=["state", "is_current"])
+        if version.state != VersionState.READY:
+            raise ValidationError("Only a ready version can be current.", code="state")
+        if version.is_current:
+            return
+        now = timezone.now()
+        model.versions.filter(is_current=True).update(is_current=False, updated_at=now)
+        model.versions.filter(pk=version.pk).update(is_current=True, updated_at=now)
+        version.is_current = True
+        followers = Deployment.objects.filter(model=model, pinned_version=None)
+        followers.update(generation=F("generation") + 1, updated_at=now)
+
+
+def quarantine_version(*, version: ModelVersion, reason: str) -> None:
+    """Take a version out of service because a stored file is no longer what was examined."""
+    move_version(version=version, state=VersionState.QUARANTINED, reason=reason)

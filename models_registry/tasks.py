@@ -1,0 +1,31 @@
+"""Registry work that takes longer than a request: run by the control worker."""
+
+from pathlib import Path
+
+from celery import shared_task
+from django.core.exceptions import ValidationError
+
+from models_registry.models import ModelVersion, VersionState
+from models_registry.services.importing import finish_import
+from models_registry.services.store import remove_unused_files
+
+CONTROL_QUEUE = "control"
+
+
+@shared_task(name="models_registry.finish_import", queue=CONTROL_QUEUE, ignore_result=True)
+def finish_import_task(version_pk: int, paths: list[str]) -> None:
+    """Store and examine the files of a version; its state tells how that went."""
+    version = ModelVersion.objects.filter(pk=version_pk, state=VersionState.IMPORTING).first()
+    if version is None:
+        return
+    try:
+        finish_import(version=version, paths=[Path(path) for path in paths])
+    except ValidationError:
+        # The version is rejected with the reason; there is nobody here to tell.
+        return
+
+
+@shared_task(name="models_registry.remove_unused_files", queue=CONTROL_QUEUE, ignore_result=True)
+def remove_unused_files_task() -> None:
+    """Remove blobs that deletions and crashes have left."""
+    remove_unused_files()
