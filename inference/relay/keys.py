@@ -60,6 +60,11 @@ def replica_key(replica: str) -> str:
     return PREFIXES["REPLICA"] + replica
 
 
+def running_key(replica: str) -> str:
+    """Name the set of jobs a replica has taken and not ended."""
+    return PREFIXES["RUNNING"] + replica
+
+
 def cancelled_key(replica: str) -> str:
     """Name the set of running jobs a replica should stop."""
     return PREFIXES["CANCELLED"] + replica

@@ -1,0 +1,80 @@
+"""One desired replica on this node: whether it runs, waits to be restarted, or has failed."""
+
+from inference.node.replica_process import ReplicaProcess
+from inference.node.restart_policy import RestartPolicy
+from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
+
+STOP_SECONDS = 6.0
+
+
+class Seat:
+    """Holds a spec's process through starts, exits and stops; the agent passes the clock in."""
+
+    def __init__(self, spec: ReplicaSpec, node: str) -> None:
+        self.spec = spec
+        self.process: ReplicaProcess | None = None
+        self.reason = ""
+        self._node = node
+        self._policy = RestartPolicy()
+        self._kill_at: float | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the replica was asked to end and must not be restarted."""
+        return self._kill_at is not None
+
+    def start_if_due(self, now: float) -> bool:
+        """Start the process unless it runs, stops or pauses; True if it was started."""
+        if self.process or self.is_stopping or not self._policy.can_start(now):
+            return False
+        try:
+            self.process = ReplicaProcess(self.spec, self._node)
+        except OSError as error:
+            self.reason = f"could not start: {error}"
+            self._policy.record_failure(now)
+            return False
+        return True
+
+    def stop(self, now: float) -> None:
+        """Ask the process to drain and end; ``collect_exit`` kills one that takes too long."""
+        if not self.is_stopping:
+            self._kill_at = now + STOP_SECONDS
+            if self.process:
+                self.process.ask_to_stop()
+
+    def collect_exit(self, now: float) -> bool:
+        """Notice that the process ended, and plan the next start; True once per process."""
+        if self.process is None:
+            return False
+        if self._kill_at is not None and now >= self._kill_at:
+            self.process.kill()
+        if self.process.exit_code() is None:
+            return False
+        if not self.is_stopping:
+            self.reason = self.process.describe_exit()
+            self._policy.record_failure(now)
+        self.process = None
+        return True
+
+    def explain(self, reason: str) -> None:
+        """Replace the reason of the last failure by the replica's own words."""
+        self.reason = reason
+
+    def status(self, now: float) -> ReplicaStatus:
+        """Describe a replica that is not running, in place of its own heartbeat."""
+        if self._policy.has_given_up:
+            state, reason = ReplicaState.FAILED, self.reason
+        else:
+            state, reason = ReplicaState.STARTING, self.reason
+            if seconds := self._policy.seconds_left(now):
+                reason = f"Restarts in {seconds:.0f} s. Last failure: {self.reason}"
+        return ReplicaStatus(
+            replica=self.spec.replica,
+            deployment=self.spec.deployment,
+            node=self._node,
+            state=state,
+            reason=reason,
+            kind=self.spec.kind,
+            num_slots=self.spec.profile.num_slots,
+            generation=self.spec.generation,
+        )

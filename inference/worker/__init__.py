@@ -1,0 +1,1 @@
+"""A replica: one Celery worker process with one loaded model and one engine."""

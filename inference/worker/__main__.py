@@ -1,0 +1,29 @@
+"""Run one replica: ``python -m inference.worker``, with its spec in LLAMERO_REPLICA_SPEC."""
+
+import logging
+import os
+import sys
+
+from inference.node.orphan import die_with_parent
+from inference.worker.settings import read_settings
+
+
+def main() -> int:
+    """Serve the replica of the environment; gives the exit code."""
+    die_with_parent()
+    settings = read_settings()
+    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+    for chatty in ("celery", "kombu", "amqp"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Imported late: a wrong environment is told at once, and the libraries see their variables.
+    from inference.worker.lifecycle import Replica
+
+    return Replica(settings).run()
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Native threads may still hold the model: leaving without teardown cannot crash on it.
+    os._exit(code)

@@ -1,0 +1,84 @@
+"""The Celery application of a replica: tickets in, nothing out."""
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+from celery import Celery
+from kombu import Queue
+
+from inference.protocol.names import TICKET_TASK, ticket_queue
+
+VISIBILITY_SECONDS = 900
+
+
+def broker_url(redis_url: str) -> str:
+    """Spell a Redis URL as Celery does; only Unix sockets differ."""
+    parts = urlsplit(redis_url)
+    if parts.scheme != "unix":
+        return redis_url
+    database = parse_qs(parts.query).get("db", ["0"])[0]
+    credentials = f"{parts.netloc}" if parts.netloc else ""
+    return f"redis+socket://{credentials}{parts.path}?virtual_host={database}"
+
+
+def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) -> Celery:
+    """Build the application whose one task is a ticket: a slot's right to take jobs."""
+    app = Celery("inference.worker", broker=broker_url(redis_url), set_as_current=False)
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        result_serializer="json",
+        result_accept_content=["json"],
+        result_backend=None,
+        task_ignore_result=True,
+        task_store_errors_even_if_ignored=False,
+        # A ticket is only a wake-up: it may be lost or come twice, the waiting set is the truth.
+        task_acks_late=False,
+        task_acks_on_failure=True,
+        task_acks_on_timeout=True,
+        task_reject_on_worker_lost=False,
+        task_default_queue=ticket_queue(deployment),
+        task_queues=[Queue(ticket_queue(deployment))],
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_pool_limit=4,
+        broker_transport_options={
+            "visibility_timeout": VISIBILITY_SECONDS,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 3,
+            "socket_keepalive": True,
+            "retry_on_timeout": True,
+            "health_check_interval": 10,
+            "max_connections": 20,
+        },
+    )
+
+    @app.task(name=TICKET_TASK, ignore_result=True, shared=False)
+    def use_ticket() -> None:
+        take_jobs()
+
+    return app
+
+
+def run_worker(app: Celery, hostname: str, num_slots: int) -> int:
+    """Serve tickets until SIGTERM, from the main thread; gives the exit code."""
+    worker = app.Worker(
+        hostname=hostname,
+        pool_cls="threads",
+        concurrency=num_slots,
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        loglevel="WARNING",
+    )
+    worker.start()
+    return int(worker.exitcode or 0)

@@ -1,0 +1,144 @@
+"""The life of a replica: verify files, load, serve, drain, end."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from celery.signals import worker_shutting_down
+
+from inference.engine.build import LoadedEngine, build_engine
+from inference.protocol.errors import EngineError
+from inference.protocol.replicas import ReplicaState
+from inference.relay.connect import connect
+from inference.relay.mailbox import CancelInbox
+from inference.relay.registry import ReplicaRegistry
+from inference.relay.running import RunningJobs
+from inference.relay.text_lane import TextLane
+from inference.relay.waiting import WaitingSet
+from inference.relay.writer import EventWriter
+from inference.text.render_pool import RenderPool
+from inference.worker.celery_app import build_app, run_worker
+from inference.worker.heartbeat import Heartbeat, StrayJobs, Watchdog
+from inference.worker.model_files import verify_files
+from inference.worker.relay_sink import RelaySink
+from inference.worker.settings import WorkerSettings
+from inference.worker.slots import Slots
+from inference.worker.status_board import StatusBoard
+from inference.worker.text_lane import TextAnswers, TextThreads
+
+logger = logging.getLogger(__name__)
+EXIT_LOAD_FAILED = 3
+EXIT_WEDGED = 70
+LISTEN_SECONDS = 4.0
+FLUSH_SECONDS = 1.0
+
+
+class Replica:
+    """Owns the threads of a replica; ``run`` lives on the process's main thread."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._redis = connect(settings.redis_url)
+        self._board = StatusBoard(settings)
+        self._heartbeat = Heartbeat(ReplicaRegistry(self._redis), self._board.describe)
+        self._sink = RelaySink(EventWriter(self._redis), cancel=self._cancel)
+        self._pool = RenderPool()
+        self._shutdown = threading.Event()
+        self._slots: Slots | None = None
+
+    def run(self) -> int:
+        """Serve until SIGTERM; gives the exit code."""
+        self._heartbeat.start()
+        try:
+            engine = self._load()
+        except EngineError as error:
+            return self._fail(error.message)
+        except Exception as error:  # whatever loading raises, the operator must read why
+            logger.exception("the model could not be loaded")
+            return self._fail(f"{type(error).__name__}: {error}")
+        return self._serve(engine)
+
+    def _load(self) -> LoadedEngine:
+        spec = self._settings.spec
+        verify_files(spec, self._settings.home)
+        self._move_to(ReplicaState.LOADING)
+        return build_engine(spec, self._sink, self._board.report_progress)
+
+    def _serve(self, engine: LoadedEngine) -> int:
+        spec = self._settings.spec
+        waiting = WaitingSet(self._redis, spec.deployment)
+        self._slots = slots = Slots(waiting, spec.replica, engine.runner, self._sink)
+        self._board.engine = engine
+        engine.runner.start()
+        self._sink.start()
+        text = TextThreads(
+            TextLane(self._redis, spec.deployment), TextAnswers(engine.model, self._pool)
+        )
+        text.start()
+        inbox = CancelInbox(self._redis, spec.replica)
+        self._start_thread("cancels", lambda: self._listen(inbox))
+        self._watch_after_each_beat(engine, inbox)
+        self._move_to(ReplicaState.READY)
+        logger.info("ready with %d slots", spec.profile.num_slots)
+        self._start_thread("drain", lambda: self._drain_when_told(slots, text))
+        worker_shutting_down.connect(self._on_shutdown)
+        app = build_app(self._settings.redis_url, spec.deployment, slots.take_jobs)
+        code = run_worker(app, f"{spec.replica}@{self._settings.node}", spec.profile.num_slots)
+        return self._end(engine, code)
+
+    def _drain_when_told(self, slots: Slots, text: TextThreads) -> None:
+        self._shutdown.wait()
+        self._move_to(ReplicaState.DRAINING)
+        text.stop()
+        slots.drain(self._settings.drain_seconds)
+
+    def _on_shutdown(self, **_: object) -> None:
+        # Runs in a signal handler: the draining thread does the work.
+        self._shutdown.set()
+
+    def _end(self, engine: LoadedEngine, code: int) -> int:
+        self._sink.stop(FLUSH_SECONDS)
+        engine.runner.stop()
+        self._pool.close()
+        self._board.state = ReplicaState.STOPPED
+        self._heartbeat.stop()
+        return code
+
+    def _fail(self, reason: str) -> int:
+        self._board.state, self._board.reason = ReplicaState.FAILED, reason
+        self._heartbeat.stop()
+        logger.error("%s", reason)
+        return EXIT_LOAD_FAILED
+
+    def _move_to(self, state: ReplicaState) -> None:
+        self._board.state = state
+        self._heartbeat.beat_now()
+
+    def _cancel(self, job: str) -> None:
+        if self._slots:
+            self._slots.cancel(job)
+
+    def _listen(self, inbox: CancelInbox) -> None:
+        while True:
+            for job in inbox.listen(LISTEN_SECONDS):
+                self._cancel(job)
+
+    def _watch_after_each_beat(self, engine: LoadedEngine, inbox: CancelInbox) -> None:
+        running = RunningJobs(self._redis, self._settings.spec.replica)
+        strays = StrayJobs()
+        watchdog = Watchdog(engine.runner.stats, lambda: os._exit(EXIT_WEDGED))
+
+        def check() -> None:
+            watchdog.check(time.monotonic())
+            for job in inbox.pending():
+                self._cancel(job)
+            if lost := strays.find(running.ids(), self._sink.open_jobs()):
+                logger.error("%d jobs were taken without an answer", len(running.fail(lost)))
+
+        self._heartbeat.after_beat(check)
+
+    @staticmethod
+    def _start_thread(name: str, target: Callable[[], None]) -> None:
+        threading.Thread(target=target, name=name, daemon=True).start()

@@ -1,0 +1,60 @@
+"""Are the model files on this host the ones that were registered?"""
+
+import hashlib
+import json
+from pathlib import Path
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.replicas import ReplicaSpec
+
+FAKE_PREFIX = "fake:"
+_CHUNK_BYTES = 4 << 20
+
+
+def verify_files(spec: ReplicaSpec, home: Path) -> None:
+    """Check every file's hash, once per host and file; raises EngineError naming a bad one.
+
+    A stamp of inode, size and time under ``home`` tells that a file was checked before.
+    """
+    if spec.files and spec.files[0].startswith(FAKE_PREFIX):
+        return
+    for number, name in enumerate(spec.files):
+        expected = spec.sha256[number] if number < len(spec.sha256) else ""
+        _verify_file(Path(name), expected, home / "verified")
+
+
+def _verify_file(path: Path, sha256: str, stamps: Path) -> None:
+    try:
+        status = path.stat()
+        if not sha256:
+            return
+        identity = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+        stamp = stamps / f"{sha256}.json"
+        if _read_stamp(stamp) == identity:
+            return
+        actual = _hash_file(path)
+    except OSError as error:
+        raise _refuse(path, f"cannot be read ({error.strerror})") from error
+    if actual != sha256:
+        raise _refuse(path, "is not the registered file: its SHA-256 differs")
+    stamps.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(json.dumps(identity))
+
+
+def _read_stamp(stamp: Path) -> object:
+    try:
+        return json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _hash_file(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _refuse(path: Path, problem: str) -> EngineError:
+    return EngineError(ErrorCode.ENGINE_FAILED, f"The model file {path.name} {problem}.")

@@ -1,0 +1,100 @@
+"""How events leave the engine thread: handed over in microseconds, written by another."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from inference.protocol.events import TERMINAL, Event
+from inference.protocol.jobs import Job
+from inference.relay.connect import RedisError
+from inference.relay.writer import EventWrite, EventWriter
+
+logger = logging.getLogger(__name__)
+RETRY_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class _OpenJob:
+    """A job without its last event yet. ``seq`` belongs to the relay thread."""
+
+    attempt: int
+    seq: int = 0
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class RelaySink:
+    """Numbers each job's events, writes those of a step in one call, wakes slots at a job's end.
+
+    ``cancel`` stops a job in the engine whose events the server refuses.
+    """
+
+    def __init__(self, writer: EventWriter, cancel: Callable[[str], None]) -> None:
+        self._writer = writer
+        self._cancel = cancel
+        self._open: dict[str, _OpenJob] = {}
+        self._handed_over: deque[Sequence[tuple[str, Event]]] = deque()
+        self._wake = threading.Event()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+
+    def __call__(self, events: Sequence[tuple[str, Event]]) -> None:
+        """Take the events of one step. Called on the engine thread: no lock is held for long."""
+        self._handed_over.append(events)
+        self._wake.set()
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self, timeout: float) -> None:
+        """Write what was handed over, waiting at most ``timeout`` seconds, and end the thread."""
+        self._is_stopping = True
+        self._wake.set()
+        self._thread.join(timeout)
+
+    def open(self, job: Job) -> threading.Event:
+        """Expect events of a job; gives what is set at its last one."""
+        opened = self._open[job.id] = _OpenJob(job.attempt)
+        return opened.done
+
+    def open_jobs(self) -> tuple[str, ...]:
+        """List the jobs whose last event has not come."""
+        return tuple(self._open)
+
+    def _run(self) -> None:
+        while not self._is_stopping or self._handed_over or self._writer.has_unsent:
+            self._wake.wait(RETRY_SECONDS if self._writer.has_unsent else None)
+            self._wake.clear()
+            rows = self._number_events()
+            if rows or self._writer.has_unsent:
+                self._write(rows)
+
+    def _number_events(self) -> list[EventWrite]:
+        """Give the handed-over events as rows; events of jobs that ended are dropped."""
+        rows: list[EventWrite] = []
+        while self._handed_over:
+            for job, event in self._handed_over.popleft():
+                opened = self._open.get(job)
+                if opened is None:
+                    continue
+                opened.seq += 1
+                rows.append((job, opened.attempt, opened.seq, event))
+                if isinstance(event, TERMINAL):
+                    self._close(job)
+        return rows
+
+    def _write(self, rows: list[EventWrite]) -> None:
+        try:
+            refused = self._writer.write(rows)
+        except RedisError as error:  # out of memory, read-only: kept and tried again
+            logger.error("events could not be written: %s", error)
+            return
+        for job in refused:
+            self._cancel(job)
+            self._close(job)
+
+    def _close(self, job: str) -> None:
+        if opened := self._open.pop(job, None):
+            opened.done.set()

@@ -1,0 +1,36 @@
+"""What a replica is told by its environment."""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from inference.protocol.replicas import ReplicaSpec
+
+DEFAULT_DRAIN_SECONDS = 4.5  # below the 6 s after which the node agent kills
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """The spec to serve, where the server is, and how long to finish jobs on SIGTERM."""
+
+    spec: ReplicaSpec
+    redis_url: str
+    node: str
+    home: Path
+    drain_seconds: float
+    log_level: str
+
+
+def read_settings() -> WorkerSettings:
+    """Read the environment; raises KeyError or ValueError for a missing or wrong variable."""
+    return WorkerSettings(
+        spec=msgspec.json.decode(os.environ["LLAMERO_REPLICA_SPEC"], type=ReplicaSpec),
+        redis_url=os.environ["LLAMERO_REDIS_URL"],
+        node=os.environ.get("LLAMERO_NODE") or socket.gethostname(),
+        home=Path(os.environ.get("LLAMERO_HOME") or "var"),
+        drain_seconds=float(os.environ.get("LLAMERO_DRAIN_SECONDS") or DEFAULT_DRAIN_SECONDS),
+        log_level=os.environ.get("LLAMERO_LOG_LEVEL") or "INFO",
+    )

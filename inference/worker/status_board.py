@@ -1,0 +1,55 @@
+"""What the replica says of itself in its heartbeat."""
+
+import os
+import time
+
+import msgspec
+
+from inference.engine.build import LoadedEngine
+from inference.protocol.replicas import ReplicaState, ReplicaStatus
+from inference.worker.heartbeat import resident_bytes
+from inference.worker.settings import WorkerSettings
+
+
+class StatusBoard:
+    """Written by whoever moves the replica on, read by the heartbeat's thread."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self.state = ReplicaState.STARTING
+        self.progress = 0.0
+        self.reason = ""
+        self.engine: LoadedEngine | None = None
+        self._settings = settings
+        self._started_at = time.time()
+
+    def report_progress(self, progress: float) -> None:
+        """Take the loaded share of the model, 0 to 1."""
+        self.progress = progress
+
+    def describe(self) -> ReplicaStatus:
+        """Give the present status."""
+        spec = self._settings.spec
+        status = ReplicaStatus(
+            replica=spec.replica,
+            deployment=spec.deployment,
+            node=self._settings.node,
+            state=self.state,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            progress=self.progress,
+            reason=self.reason,
+            kind=spec.kind,
+            num_slots=spec.profile.num_slots,
+            generation=spec.generation,
+            memory_bytes=resident_bytes(),
+        )
+        return status if self.engine is None else self._add_engine(status, self.engine)
+
+    @staticmethod
+    def _add_engine(status: ReplicaStatus, engine: LoadedEngine) -> ReplicaStatus:
+        return msgspec.structs.replace(
+            status,
+            facts=engine.model.facts(),
+            stats=engine.runner.stats(),
+            slots=engine.runner.slots(),
+        )

@@ -1,0 +1,125 @@
+"""Threads that answer questions about text: they need the vocabulary, but no slot."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from inference.backend.base import Model
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.text import (
+    Detokenize,
+    Detokenized,
+    Refused,
+    RenderChat,
+    TextAnswer,
+    TextQuestion,
+    Tokenize,
+    Tokenized,
+)
+from inference.relay.connect import RedisError
+from inference.relay.text_lane import TextLane
+from inference.text.chat_template import ChatTemplate
+from inference.text.render_pool import RenderPool
+
+logger = logging.getLogger(__name__)
+NUM_THREADS = 2
+STACK_BYTES = 64 << 20  # llama.cpp splits text with regular expressions that recurse
+WAIT_SECONDS = 4.0
+RETRY_SECONDS = 0.5
+MAX_TEXT_BYTES = 8 << 20
+
+
+class TextAnswers:
+    """Answers about one model. Safe to use from many threads."""
+
+    def __init__(self, model: Model, pool: RenderPool) -> None:
+        self._model = model
+        self._num_vocab = model.facts().num_vocab
+        self._template = ChatTemplate(model, pool)
+
+    def answer(self, question: TextQuestion) -> TextAnswer:
+        """Answer or refuse; never raises."""
+        try:
+            if isinstance(question, Tokenize):
+                return self._tokenize(question)
+            if isinstance(question, Detokenize):
+                return self._detokenize(question)
+            return self._render(question)
+        except EngineError as error:
+            return Refused(code=error.code, message=error.message, param=error.param)
+        except Exception:  # one bad question must not end the thread that answers all
+            logger.exception("a question about text could not be answered")
+            return Refused(code=ErrorCode.INTERNAL_ERROR, message="An internal error occurred.")
+
+    def _tokenize(self, question: Tokenize) -> Tokenized:
+        for text in question.texts:
+            if len(text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
+                raise EngineError(ErrorCode.INVALID_PROMPT, "The text is too long to tokenize.")
+        ids = tuple(
+            tuple(
+                self._model.tokenize(
+                    text,
+                    add_special=question.add_special,
+                    parse_special=question.parse_special,
+                )
+            )
+            for text in question.texts
+        )
+        if not question.with_pieces:
+            return Tokenized(tokens=ids)
+        return Tokenized(tokens=ids, pieces=tuple(tuple(map(self._piece, row)) for row in ids))
+
+    def _piece(self, token: int) -> str:
+        return self._model.token_bytes(token).decode("latin-1")
+
+    def _detokenize(self, question: Detokenize) -> Detokenized:
+        for index, token in enumerate(question.tokens):
+            if not 0 <= token < self._num_vocab:
+                raise EngineError(
+                    ErrorCode.INVALID_TOKEN_ID,
+                    f"Token {token} is outside the vocabulary of {self._num_vocab} tokens.",
+                    param=f"tokens[{index}]",
+                )
+        return Detokenized(text=self._model.detokenize(question.tokens).decode("utf-8", "replace"))
+
+    def _render(self, question: RenderChat) -> TextAnswer:
+        return self._template.render(question)
+
+
+class TextThreads:
+    """Takes questions from the deployment's lane until stopped."""
+
+    def __init__(self, lane: TextLane, answers: TextAnswers) -> None:
+        self._lane = lane
+        self._answers = answers
+        self._is_stopping = False
+
+    def start(self) -> None:
+        """Start the threads, with stacks deep enough for the tokenizer."""
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            for number in range(NUM_THREADS):
+                threading.Thread(target=self._run, name=f"text-{number}", daemon=True).start()
+        finally:
+            threading.stack_size(before)
+
+    def stop(self) -> None:
+        """Take no further question."""
+        self._is_stopping = True
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            self._retry(self._take_and_answer)
+
+    def _take_and_answer(self) -> None:
+        request = self._lane.take(WAIT_SECONDS)
+        if request is not None:
+            self._lane.reply(request, self._answers.answer(request.question))
+
+    def _retry(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (RedisError, OSError) as error:
+            logger.debug("the text lane is out of reach: %s", error)
+            time.sleep(RETRY_SECONDS)

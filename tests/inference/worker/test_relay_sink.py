@@ -1,0 +1,112 @@
+"""Events from the engine thread to the writer, in order and numbered."""
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from inference.protocol.errors import ErrorCode
+from inference.protocol.events import Event, Failed, Started
+from inference.relay.connect import RedisError
+from inference.worker.relay_sink import RelaySink
+from tests.inference.relay.fakes import DONE, make_job, make_token
+
+WAIT = 10
+
+
+class MemoryWriter:
+    """Keeps rows; refuses the jobs in ``refused``; fails while ``error`` is set."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[tuple[str, int, int, Event]]] = []
+        self.refused: tuple[str, ...] = ()
+        self.errors: list[RedisError] = []
+        self.has_unsent = False
+        self.tried = threading.Event()
+
+    def write(self, rows: Sequence[tuple[str, int, int, Event]]) -> tuple[str, ...]:
+        self.tried.set()
+        if self.errors:
+            self.has_unsent = True
+            self.calls.append(list(rows))
+            raise self.errors.pop()
+        self.has_unsent = False
+        if rows:
+            self.calls.append(list(rows))
+        return self.refused
+
+    @property
+    def rows(self) -> list[tuple[str, int, int, Event]]:
+        return [row for call in self.calls for row in call]
+
+
+@pytest.fixture
+def writer() -> MemoryWriter:
+    return MemoryWriter()
+
+
+@pytest.fixture
+def cancelled() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def sink(writer: MemoryWriter, cancelled: list[str]) -> Iterator[RelaySink]:
+    sink = RelaySink(writer, cancelled.append)  # type: ignore[arg-type]
+    sink.start()
+    yield sink
+    sink.stop(WAIT)
+
+
+def test_a_jobs_events_are_numbered_and_its_end_wakes_the_slot(
+    sink: RelaySink, writer: MemoryWriter
+) -> None:
+    job = make_job(attempt=3)
+    done = sink.open(job)
+    sink([(job.id, Started(0, 0))])
+    sink([(job.id, make_token(1)), (job.id, DONE)])
+    assert done.wait(WAIT)
+    sink.stop(WAIT)
+    assert [row[:3] for row in writer.rows] == [(job.id, 3, 1), (job.id, 3, 2), (job.id, 3, 3)]
+    assert sink.open_jobs() == ()
+
+
+def test_events_of_one_step_are_one_call(sink: RelaySink, writer: MemoryWriter) -> None:
+    jobs = [make_job() for _ in range(8)]
+    for job in jobs:
+        sink.open(job)
+    sink([(job.id, make_token(1)) for job in jobs])
+    sink.stop(WAIT)
+    assert [len(call) for call in writer.calls] == [8]
+
+
+def test_nothing_follows_the_end(sink: RelaySink, writer: MemoryWriter) -> None:
+    job = make_job()
+    sink.open(job)
+    sink([(job.id, Failed(ErrorCode.ENGINE_LOST, "")), (job.id, make_token(1)), (job.id, DONE)])
+    sink([("unknown", DONE)])
+    sink.stop(WAIT)
+    assert len(writer.rows) == 1
+
+
+def test_a_refused_job_is_stopped(
+    sink: RelaySink, writer: MemoryWriter, cancelled: list[str]
+) -> None:
+    job = make_job()
+    writer.refused = (job.id,)
+    done = sink.open(job)
+    sink([(job.id, make_token(1))])
+    assert done.wait(WAIT)
+    assert cancelled == [job.id]
+
+
+def test_a_failing_server_stops_nothing(sink: RelaySink, writer: MemoryWriter) -> None:
+    job = make_job()
+    writer.errors = [RedisError("out of memory")]
+    done = sink.open(job)
+    sink([(job.id, make_token(1))])
+    assert writer.tried.wait(WAIT)
+    sink([(job.id, DONE)])
+    assert done.wait(WAIT)
+    sink.stop(WAIT)
+    assert [row[2] for row in writer.rows] == [1, 2]
