@@ -1,0 +1,1 @@
+"""Two real models that a fresh installation can serve, from packages of the Python index."""

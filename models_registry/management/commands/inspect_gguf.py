@@ -1,0 +1,44 @@
+"""Say whether a GGUF file could be imported, and what it is."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from django.core.management.base import BaseCommand
+
+from inference.gguf.examine import inspect_files
+from inference.gguf.verdict import GgufRejected
+
+
+class Command(BaseCommand):
+    """Inspect files without importing them: exit status 0 for good ones, 1 for rejected ones."""
+
+    help = "Check the header of a GGUF file (or of all its shards) and show what it says."
+    requires_system_checks: tuple[str, ...] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Describe the command line."""
+        parser.add_argument("paths", nargs="+", type=Path)
+        parser.add_argument("--json", action="store_true", help="one line of JSON")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Write the verdict; end with its exit status."""
+        try:
+            facts = msgspec.to_builtins(inspect_files(options["paths"]))
+            answer = {"verdict": "ok", **facts}
+        except GgufRejected as error:
+            answer = {
+                "verdict": "rejected",
+                "code": error.code,
+                "reason": error.reason,
+                "byte_offset": error.byte_offset,
+            }
+        if options["json"]:
+            self.stdout.write(json.dumps(answer))
+        else:
+            for name, value in answer.items():
+                self.stdout.write(f"{name}: {value}")
+        if answer["verdict"] != "ok":
+            raise SystemExit(1)
