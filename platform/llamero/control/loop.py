@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from django.db import connections
+from kombu.exceptions import OperationalError as BrokerError
 
 from inference.relay.connect import UNREACHABLE, RedisError, SyncRedis
 
@@ -38,7 +39,7 @@ class ControlLoop:
         for step in self._steps:
             try:
                 step(self._redis)
-            except (*UNREACHABLE, RedisError) as error:
+            except (*UNREACHABLE, RedisError, BrokerError) as error:
                 logger.warning("%s: the broker does not answer: %s", step.__name__, error)
             except Exception:
                 logger.exception("%s failed", step.__name__)

@@ -2,10 +2,9 @@
 
 import logging
 
-from inference.protocol.names import TICKET_TASK, ticket_queue
 from inference.relay.connect import SyncRedis
 from inference.relay.reaper import sweep
-from llamero.celery import app
+from llamero.dispatch.tickets import send_ticket
 
 logger = logging.getLogger(__name__)
 
@@ -19,4 +18,4 @@ def reap(redis: SyncRedis) -> None:
         logger.warning("ended %d jobs that nobody would have ended", len(found.failed_jobs))
     for deployment, num_missing in found.tickets.items():
         for _ in range(num_missing):
-            app.send_task(TICKET_TASK, queue=ticket_queue(deployment), ignore_result=True)
+            send_ticket(deployment)

@@ -6,18 +6,21 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from llamero.supervisor.output import open_log, pump, say
+from llamero.supervisor.output import close_log, open_log, pump, say
 
 TETHER = str(Path(__file__).with_name("tether.py"))
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 30.0
 # A child that lived this long starts again with the first delay.
 STEADY_SECONDS = 60.0
+# How long the last lines of a dead child are waited for.
+LAST_WORDS_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Child:
         self._environment = dict(environment)
         self._log: logging.Logger = open_log(logs, part.name)
         self._process: subprocess.Popen[bytes] | None = None
+        self._output: threading.Thread | None = None
         self._started_at = 0.0
         self._delay = FIRST_DELAY_SECONDS
         self._due_at: float | None = None
@@ -55,7 +59,7 @@ class Child:
         self._started_at = time.monotonic()
         self._due_at = None
         assert self._process.stdout is not None
-        pump(self._process.stdout, self.part.name, self._log)
+        self._output = pump(self._process.stdout, self.part.name, self._log)
 
     def exit_code(self) -> int | None:
         """Give how the process ended, None while it runs or before it was started."""
@@ -95,3 +99,6 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._output is not None:
+            self._output.join(LAST_WORDS_SECONDS)
+        close_log(self._log)

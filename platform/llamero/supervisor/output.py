@@ -4,8 +4,8 @@ import logging
 import logging.handlers
 import sys
 import threading
-from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 MAX_LINE_CHARACTERS = 4000
 MAX_FILE_BYTES = 5 * 2**20
@@ -24,26 +24,31 @@ def say(line: str, *, source: str = "llamero") -> None:
 
 def open_log(folder: Path, source: str) -> logging.Logger:
     """Give the logger that writes plain lines to the source's own file."""
-    logger = logging.getLogger(f"llamero.supervisor.output.{source}")
-    logger.propagate = False
-    logger.setLevel(logging.INFO)
-    if not logger.handlers:
-        handler = logging.handlers.RotatingFileHandler(
-            folder / f"{source}.log", maxBytes=MAX_FILE_BYTES, backupCount=NUM_OLD_FILES
-        )
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        logger.addHandler(handler)
+    # A logger of our own, outside the registry: it ends with its owner.
+    logger = logging.Logger(source)  # noqa: LOG001
+    handler = logging.handlers.RotatingFileHandler(
+        folder / f"{source}.log", maxBytes=MAX_FILE_BYTES, backupCount=NUM_OLD_FILES, delay=True
+    )
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger.addHandler(handler)
     return logger
 
 
-def pump(lines: Iterable[bytes], source: str, log: logging.Logger) -> threading.Thread:
+def close_log(logger: logging.Logger) -> None:
+    """Close the logger's file; a later line opens it again."""
+    for handler in logger.handlers:
+        handler.close()
+
+
+def pump(stream: IO[bytes], source: str, log: logging.Logger) -> threading.Thread:
     """Copy lines to terminal and file in a thread that ends with them."""
 
     def copy() -> None:
-        for raw in lines:
-            line = raw.decode(errors="replace").rstrip()[:MAX_LINE_CHARACTERS]
-            log.info("%s", line)
-            say(line, source=source)
+        with stream:
+            for raw in stream:
+                line = raw.decode(errors="replace").rstrip()[:MAX_LINE_CHARACTERS]
+                log.info("%s", line)
+                say(line, source=source)
 
     thread = threading.Thread(target=copy, name=f"output-{source}", daemon=True)
     thread.start()

@@ -1,0 +1,61 @@
+"""What tests share: a broker, real and tiny models, and a whole running Llamero."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from llamero.sockets import valkey_socket
+from llamero.supervisor.home import Home
+from llamero.supervisor.parts import valkey_part
+from tests.live import LiveLlamero, running_llamero
+from tests.models import fetch_minilm, fetch_smollm2
+from tests.processes import wait_until
+from tests.tiny_model import write_tiny_model
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    """A Redis-protocol server of this test run, at the address that the settings have."""
+    home = Home(settings.HOME)
+    home.prepare()
+    process = subprocess.Popen(valkey_part(home).command)
+    socket = valkey_socket(settings.HOME)
+    try:
+        wait_until(socket.exists, seconds=10, what="the broker's socket")
+        yield f"unix://{socket}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def tiny_model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A llama model of half a megabyte with random weights, the same in each run."""
+    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
+    write_tiny_model(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def smollm2_path() -> Path:
+    """SmolLM2-135M-Instruct: a real chat model, 98 MB."""
+    return fetch_smollm2()
+
+
+@pytest.fixture(scope="session")
+def minilm_path() -> Path:
+    """all-MiniLM-L6-v2: a real embedding model, 46 MB."""
+    return fetch_minilm()
+
+
+@pytest.fixture(scope="session")
+def live_llamero(
+    smollm2_path: Path, minilm_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveLlamero]:
+    """A whole Llamero with both models on a port of its own, for all tests that need one."""
+    home = tmp_path_factory.mktemp("live")
+    with running_llamero(home, chat=smollm2_path, embedding=minilm_path) as live:
+        yield live
