@@ -1,24 +1,13 @@
 """The Celery application of a replica: tickets in, nothing out."""
 
 from collections.abc import Callable
-from urllib.parse import parse_qs, urlsplit
 
 from celery import Celery
 from kombu import Queue
 
-from inference.protocol.names import TICKET_TASK, ticket_queue
+from inference.protocol.names import TICKET_TASK, broker_url, ticket_queue
 
 VISIBILITY_SECONDS = 900
-
-
-def broker_url(redis_url: str) -> str:
-    """Spell a Redis URL as Celery does; only Unix sockets differ."""
-    parts = urlsplit(redis_url)
-    if parts.scheme != "unix":
-        return redis_url
-    database = parse_qs(parts.query).get("db", ["0"])[0]
-    credentials = f"{parts.netloc}" if parts.netloc else ""
-    return f"redis+socket://{credentials}{parts.path}?virtual_host={database}"
 
 
 def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) -> Celery:

@@ -19,8 +19,3 @@ def read_home() -> Path:
     home = read_path("LLAMERO_HOME", BASE_DIR / "var")
     home.mkdir(parents=True, exist_ok=True)
     return home
-
-
-def celery_url(redis_url: str) -> str:
-    """Give Celery's spelling of a Redis address: sockets have a scheme of their own there."""
-    return redis_url.replace("unix://", "redis+socket://", 1)

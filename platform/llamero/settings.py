@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from inference.protocol.names import broker_url
 from llamero.accounts.peppers import read_peppers
-from llamero.env import BASE_DIR, celery_url, env, read_home
+from llamero.env import BASE_DIR, env, read_home
 from llamero.secret_files import read_or_make_secret
 from llamero.sockets import valkey_socket
 
@@ -80,6 +81,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.humanize",
     "rest_framework",
     "corsheaders",
     "channels",
@@ -139,6 +141,11 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Folders whose files staff may import in the admin, separated by commas.
+IMPORT_DIRS = [
+    Path(folder) for folder in env.list("LLAMERO_IMPORT_DIRS", default=[str(HOME / "import")])
+]
+
 # The Redis-protocol server: broker, streams, leases. unix:///path.sock or redis://host:6379/0
 REDIS_URL = env.str("LLAMERO_REDIS_URL", default=f"unix://{valkey_socket(HOME)}")
 CHANNEL_LAYERS = {
@@ -149,7 +156,7 @@ CHANNEL_LAYERS = {
 }
 
 # --- Celery, the control side (replicas set themselves up: they know no Django) ---
-CELERY_BROKER_URL = celery_url(REDIS_URL)
+CELERY_BROKER_URL = broker_url(REDIS_URL)
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_SERIALIZER = "json"
@@ -208,10 +215,18 @@ UNFOLD = {
     "SITE_TITLE": "Llamero",
     "SITE_HEADER": "Llamero",
     "SITE_SUBHEADER": "Models, served",
-    "SITE_SYMBOL": "hub",
+    "SITE_ICON": "/static/llamero/logo.svg",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "/static/llamero/logo.svg"},
+    ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "SIDEBAR": {"show_search": True, "show_all_applications": False, "navigation": []},
+    "DASHBOARD_CALLBACK": "llamero.console.dashboard.add_overview",
+    "SIDEBAR": {
+        "show_search": True,
+        "show_all_applications": False,
+        "navigation": "llamero.console.sidebar.build_navigation",
+    },
 }
 
 # --- Logs: one line an event to the error stream; never bodies, keys or prompts ---

@@ -11,7 +11,7 @@ from llamero.supervisor.home import Home
 ROOT = Path(__file__).resolve().parents[3]
 MANAGE = str(ROOT / "manage.py")
 # All stops together stay under ten seconds.
-STOP_SECONDS = {"web": 1.5, "node": 5.5, "control": 1.5, "valkey": 1.0}
+STOP_SECONDS = {"web": 1.0, "node": 6.5, "control": 1.0, "valkey": 0.7}
 STOP_ORDER = ("web", "node", "control", "valkey")
 VALKEY_MEMORY = "256mb"
 
