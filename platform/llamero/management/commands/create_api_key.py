@@ -4,8 +4,7 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
@@ -41,9 +40,8 @@ class Command(BaseCommand):
         self.stdout.write(issued.secret_text)
 
 
-def _find_user(username: str) -> AbstractBaseUser:
-    users = get_user_model().objects.filter(username=username)
-    user = users.first()
+def _find_user(username: str) -> User:
+    user = User.objects.filter(username=username).first()
     if user is None:
         raise CommandError(f"There is no user named {username!r}.")
     return user

@@ -1,0 +1,46 @@
+"""Read the key of a request: from a header, never from the URL."""
+
+from django.contrib.auth.models import AbstractBaseUser
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from llamero.accounts.selectors import Caller, find_caller
+
+_KEY_HEADERS = ("HTTP_X_API_KEY", "HTTP_API_KEY")
+_MAX_HEADER_LENGTH = 512
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """``Authorization: Bearer …``, ``x-api-key`` or ``api-key``; all failures look the same."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, Caller]:
+        """Give the user and the caller, or refuse."""
+        caller = find_caller(read_key(request))
+        if caller is None:
+            raise AuthenticationFailed("No valid API key was given.", "invalid_api_key")
+        return caller.user, caller
+
+    def authenticate_header(self, request: Request) -> str:
+        """Ask for a bearer token."""
+        return "Bearer"
+
+
+def read_key(request: Request) -> str:
+    """Take the key out of the headers; an empty string where there is none to be had."""
+    header = request.META.get("HTTP_AUTHORIZATION", "")
+    if header:
+        return read_bearer(header)
+    for name in _KEY_HEADERS:
+        value: str = request.META.get(name, "").strip()
+        if value:
+            return value if len(value) <= _MAX_HEADER_LENGTH else ""
+    return ""
+
+
+def read_bearer(header: str) -> str:
+    """Take the key out of an Authorization header (two headers arrive joined by a comma)."""
+    if len(header) > _MAX_HEADER_LENGTH:
+        return ""
+    scheme, _, key = header.strip().partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""

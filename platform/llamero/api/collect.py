@@ -1,0 +1,117 @@
+"""Whole answers: the events of a run put together per choice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inference.protocol.events import (
+    Done,
+    Failed,
+    FinishReason,
+    Started,
+    Timings,
+    TokenLogprob,
+    Tokens,
+)
+from llamero.api.errors import from_failed
+from llamero.api.run import GenerationRun
+
+FINISH_WORDS = {
+    FinishReason.EOS: "stop",
+    FinishReason.STOP: "stop",
+    FinishReason.LENGTH: "length",
+    FinishReason.CANCELLED: "stop",
+}
+_NOTHING = Done(FinishReason.LENGTH, 0, 0, 0)
+
+
+@dataclass(slots=True)
+class Choice:
+    """One finished choice."""
+
+    index: int
+    texts: list[str] = field(default_factory=list)
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
+    slot: int = -1
+    done: Done = _NOTHING
+
+    @property
+    def text(self) -> str:
+        """The generated text."""
+        return "".join(self.texts)
+
+    @property
+    def finish_reason(self) -> str:
+        """OpenAI's word for why it ended."""
+        return FINISH_WORDS[self.done.finish_reason]
+
+    @property
+    def mean_logprob(self) -> float:
+        """How likely the model found its own text, per token."""
+        chosen = [logprob.chosen.logprob for logprob in self.logprobs]
+        return sum(chosen) / len(chosen) if chosen else 0.0
+
+
+async def collect(run: GenerationRun, num_choices: int) -> list[Choice]:
+    """Read a run to its end and close it; a choice that failed fails the request."""
+    choices = [Choice(index) for index in range(num_choices)]
+    try:
+        async for index, event in run:
+            choice = choices[index]
+            match event:
+                case Tokens():
+                    choice.texts.append(event.text)
+                    choice.token_ids.extend(event.token_ids)
+                    choice.logprobs.extend(event.logprobs)
+                case Started():
+                    choice.slot = event.slot
+                case Done():
+                    choice.done = event
+                case Failed():
+                    raise from_failed(event)
+    finally:
+        await run.close()
+    return choices
+
+
+def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:
+    """Count a request: a prompt with several choices counts once, as computed or cached."""
+    num_prompt = sum(end.num_prompt_tokens for end in ends[::num_choices])
+    num_cached = sum(
+        min(end.num_cached_tokens for end in ends[start : start + num_choices])
+        for start in range(0, len(ends), num_choices)
+    )
+    num_completion = sum(end.num_completion_tokens for end in ends)
+    return {
+        "prompt_tokens": num_prompt,
+        "completion_tokens": num_completion,
+        "total_tokens": num_prompt + num_completion,
+        "prompt_tokens_details": {"cached_tokens": num_cached, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": 0,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def timings_object(done: Done) -> dict[str, Any]:
+    """Give llama-server's ``timings``."""
+    timings: Timings = done.timings
+    return {
+        "cache_n": done.num_cached_tokens,
+        "prompt_n": timings.num_prompt_computed,
+        "prompt_ms": round(timings.prompt_ms, 3),
+        "prompt_per_token_ms": _ratio(timings.prompt_ms, timings.num_prompt_computed),
+        "prompt_per_second": _ratio(timings.num_prompt_computed * 1000, timings.prompt_ms),
+        "predicted_n": done.num_completion_tokens,
+        "predicted_ms": round(timings.predicted_ms, 3),
+        "predicted_per_token_ms": _ratio(timings.predicted_ms, done.num_completion_tokens),
+        "predicted_per_second": _ratio(done.num_completion_tokens * 1000, timings.predicted_ms),
+    }
+
+
+def _ratio(amount: float, per: float) -> float:
+    return round(amount / per, 3) if per > 0 else 0.0

@@ -1,0 +1,167 @@
+"""Every failure as the JSON that clients of either API expect, with the right status."""
+
+import logging
+from typing import Any
+
+import msgspec
+from django.core.exceptions import (
+    BadRequest,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
+from django.http import Http404, HttpResponse
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.views import set_rollback
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.events import Failed
+from llamero.errors import LlameroError
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "invalid_request_error",
+    415: "invalid_request_error",
+    429: "rate_limit_error",
+    501: "not_supported_error",
+    503: "unavailable_error",
+}
+_ENGINE_STATUS = {
+    ErrorCode.QUEUE_FULL: 503,
+    ErrorCode.NO_READY_REPLICA: 503,
+    ErrorCode.BROKER_UNAVAILABLE: 503,
+    ErrorCode.DEADLINE_EXCEEDED: 503,
+    ErrorCode.ENGINE_LOST: 503,
+    ErrorCode.ENGINE_FAILED: 500,
+    ErrorCode.INTERNAL_ERROR: 500,
+}
+_ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}
+_ENGINE_TYPES = {ErrorCode.ENGINE_LOST: "server_error", ErrorCode.DEADLINE_EXCEEDED: "server_error"}
+
+
+def from_engine_error(error: EngineError) -> LlameroError:
+    """Give what a failure behind the gateway means to a client."""
+    status = _ENGINE_STATUS.get(error.code, 400)
+    return LlameroError(
+        status,
+        error.code.value,
+        error.message,
+        param=error.param or _ENGINE_PARAMS.get(error.code),
+        error_type=_ENGINE_TYPES.get(error.code, ""),
+        retry_after=RETRY_SECONDS if status == 503 else None,
+    )
+
+
+def from_failed(failed: Failed) -> LlameroError:
+    """Give what the bad end of a job means to a client."""
+    try:
+        code = ErrorCode(failed.code)
+    except ValueError:
+        code = ErrorCode.INTERNAL_ERROR
+    return from_engine_error(EngineError(code, failed.message))
+
+
+def describe_exception(error: Exception) -> LlameroError:
+    """Give what any exception means to a client; what nobody foresaw is logged, and a plain 500."""
+    match error:
+        case LlameroError():
+            return error
+        case EngineError():
+            return from_engine_error(error)
+        case ValidationError():
+            return _from_validation(error.detail)
+        case APIException():
+            code = error.get_codes()
+            name = code if isinstance(code, str) else None
+            return LlameroError(error.status_code, name, str(error.detail))
+        case Http404():
+            return LlameroError(404, "not_found", "There is nothing at this address.")
+        case PermissionDenied():
+            return LlameroError(403, "permission_denied", "You may not do this.")
+        case RequestDataTooBig():
+            return LlameroError(413, "request_too_large", "The request body is too large.")
+        case BadRequest() | SuspiciousOperation():
+            return LlameroError(400, "bad_request", "The request is malformed.")
+    logger.error("Unexpected error", exc_info=error)
+    return LlameroError(500, "internal_error", "Something went wrong on the server.")
+
+
+def error_object(error: LlameroError, *, is_native: bool) -> dict[str, Any]:
+    """Give the ``error`` object: all four keys, then extras; native clients get numeric codes."""
+    error_type = error.error_type or _TYPES.get(error.status, "server_error")
+    if is_native and error.code == ErrorCode.CONTEXT_LENGTH_EXCEEDED:
+        error_type = "exceed_context_size_error"
+    return {
+        "message": error.message,
+        "type": error_type,
+        "param": error.param,
+        "code": error.status if is_native else error.code,
+        **error.extra,
+    }
+
+
+def error_bytes(error: LlameroError, *, is_native: bool) -> bytes:
+    """Give the JSON document of an error; text that is no valid Unicode is replaced."""
+    document = {"error": error_object(error, is_native=is_native)}
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        message = error.message.encode(errors="replace").decode()
+        param = error.param and error.param.encode(errors="replace").decode()
+        document["error"] |= {"message": message, "param": param}
+        return msgspec.json.encode(document)
+
+
+def error_response(error: LlameroError, *, is_native: bool) -> HttpResponse:
+    """Give the HTTP answer of an error."""
+    response = HttpResponse(
+        error_bytes(error, is_native=is_native),
+        status=error.status,
+        content_type="application/json",
+    )
+    if error.retry_after is not None:
+        response["Retry-After"] = str(max(1, round(error.retry_after)))
+    return response
+
+
+def handle_exception(exc: Exception, context: dict[str, Any]) -> HttpResponse:
+    """Answer for REST framework whatever a view raised."""
+    set_rollback()
+    is_native = getattr(context.get("view"), "is_native", False)
+    response = error_response(describe_exception(exc), is_native=is_native)
+    auth_header = getattr(exc, "auth_header", None)
+    if auth_header:
+        response["WWW-Authenticate"] = auth_header
+    return response
+
+
+def _from_validation(detail: Any) -> LlameroError:
+    """Name the first wrong field of a serializer's findings."""
+    path = ""
+    while not isinstance(detail, str):
+        if isinstance(detail, dict):
+            key, detail = next((k, v) for k, v in detail.items() if v)
+            path += _step(key, path)
+        else:
+            index, inner = next((i, v) for i, v in enumerate(detail) if v)
+            if not isinstance(inner, str):
+                path += f"[{index}]"
+            detail = inner
+    code = getattr(detail, "code", None) or "invalid_value"
+    code = "missing_required_parameter" if code == "required" else "invalid_value"
+    return LlameroError(400, code, f"{path}: {detail}" if path else detail, param=path or None)
+
+
+def _step(key: str | int, path: str) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    if key == "non_field_errors":
+        return ""
+    return f".{key}" if path else key

@@ -1,0 +1,146 @@
+"""From prompts to a running generation: limits checked first, then one job per choice.
+
+HTTP views and the WebSocket share this: what may be asked and what it costs is decided here.
+"""
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from inference.protocol.jobs import GenerationJob
+from inference.protocol.replicas import ModelFacts
+from inference.protocol.sampling import SamplingParams
+from inference.protocol.text import RenderChat
+from llamero import dispatch
+from llamero.api.questions import ask_prompt
+from llamero.api.run import GenerationRun, JobStream, SettledStream
+from llamero.api.sampling import check_logit_bias, seed_of_choice
+from llamero.errors import InvalidValue, LlameroError
+from models_registry.selectors import ServedModel
+
+MAX_JOBS = 128
+Prompt = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationSettings:
+    """How each choice of a request is generated. ``max_tokens`` None: until the context is full."""
+
+    sampling: SamplingParams
+    max_tokens: int | None = None
+    min_tokens: int = 0
+    stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    num_logprobs: int | None = None
+    post_sampling_probs: bool = False
+    cache_prompt: bool = True
+    stream: bool = False
+    num_choices: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """A validated chat request."""
+
+    messages: tuple[dict[str, Any], ...]
+    settings: GenerationSettings
+    include_usage: bool = False
+    template_kwargs: dict[str, Any]
+
+
+async def open_chat(*, served: ServedModel, request: ChatRequest, owner: str) -> GenerationRun:
+    """Render the messages and start their choices; raises LlameroError or EngineError."""
+    question = RenderChat(messages=request.messages, template_kwargs=request.template_kwargs)
+    rendered = await ask_prompt(served.deployment, question)
+    return await open_run(
+        served=served, prompts=[rendered.tokens], settings=request.settings, owner=owner
+    )
+
+
+async def open_run(
+    *, served: ServedModel, prompts: Sequence[Prompt], settings: GenerationSettings, owner: str
+) -> GenerationRun:
+    """Start every choice of every prompt; either all are submitted or none is left behind."""
+    if len(prompts) * settings.num_choices > MAX_JOBS:
+        raise InvalidValue("n", f"A request may have at most {MAX_JOBS} prompts times choices.")
+    dispatcher = dispatch.get_dispatcher()
+    facts = await dispatcher.facts(served.deployment)
+    check_logit_bias(settings.sampling, facts.num_vocab)
+    for prompt in prompts:
+        check_room(prompt, settings, facts)
+    maker = _JobMaker(served, settings, owner, dispatcher.gateway_id, facts.context_length)
+    streams: list[JobStream] = []
+    try:
+        for prompt, choice in product(prompts, range(settings.num_choices)):
+            if settings.max_tokens == 0:
+                streams.append(SettledStream(len(prompt)))
+                continue
+            job = maker.make(prompt, choice)
+            streams.append(await dispatcher.submit(job, max_queue=served.profile.max_queue))
+    except BaseException:
+        # Also when the client goes: nobody will read the jobs submitted so far.
+        for stream in streams:
+            await stream.close()
+        raise
+    return GenerationRun(streams)
+
+
+def check_room(prompt: Prompt, settings: GenerationSettings, facts: ModelFacts) -> None:
+    """Refuse a prompt that leaves no room for an answer."""
+    needed = 0 if settings.max_tokens == 0 else 1
+    if len(prompt) + needed > facts.context_length:
+        raise context_exceeded(len(prompt), facts.context_length)
+
+
+def context_exceeded(num_prompt_tokens: int, context_length: int) -> LlameroError:
+    """Say how much too long a prompt is."""
+    return LlameroError(
+        400,
+        "context_length_exceeded",
+        f"The model's context holds {context_length} tokens, the prompt alone has "
+        f"{num_prompt_tokens}. Shorten it; an answer needs room too.",
+        extra={"n_prompt_tokens": num_prompt_tokens, "n_ctx": context_length},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _JobMaker:
+    """Makes the jobs of one request, alike but for prompt, seed and id."""
+
+    served: ServedModel
+    settings: GenerationSettings
+    owner: str
+    gateway: str
+    context_length: int
+
+    def make(self, prompt: Prompt, choice: int) -> GenerationJob:
+        """Make the job of one choice, its budget cut to what the context can hold."""
+        settings = self.settings
+        room = self.context_length - len(prompt)
+        sampling = settings.sampling
+        if choice:
+            seed = seed_of_choice(sampling.seed, choice)
+            sampling = msgspec.structs.replace(sampling, seed=seed)
+        return GenerationJob(
+            id=secrets.token_hex(12),
+            deployment=self.served.deployment,
+            owner=self.owner,
+            salt=self.owner,
+            gateway=self.gateway,
+            prompt_tokens=prompt,
+            deadline=time.time() + self.served.profile.job_timeout_seconds,
+            sampling=sampling,
+            max_tokens=settings.max_tokens and min(room, settings.max_tokens),
+            min_tokens=min(room, settings.min_tokens),
+            stop=settings.stop,
+            ignore_eos=settings.ignore_eos,
+            num_logprobs=settings.num_logprobs,
+            post_sampling_probs=settings.post_sampling_probs,
+            cache_prompt=settings.cache_prompt,
+            stream=settings.stream,
+        )

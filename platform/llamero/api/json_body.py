@@ -1,0 +1,103 @@
+"""Read a request body as one JSON object, strictly: nothing is guessed."""
+
+import json
+import math
+import re
+from typing import Any
+
+from django.http import HttpRequest
+
+from llamero.errors import LlameroError
+
+MAX_DEPTH = 64
+_BRACKET_OR_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_json_object(request: HttpRequest) -> dict[str, Any]:
+    """Give the body of a request; raises LlameroError 400, 413 or 415."""
+    if request.content_type != "application/json":
+        raise LlameroError(
+            415, "unsupported_media_type", "Send the body with Content-Type: application/json."
+        )
+    value = parse_json(request.body)
+    if not isinstance(value, dict):
+        raise LlameroError(400, "invalid_body", "The request body must be a JSON object.")
+    return value
+
+
+def parse_json(raw: bytes) -> Any:
+    """Read strict JSON: UTF-8, no NaN, no repeated keys, no broken surrogates, at most 64 deep."""
+    raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    _check_depth(raw)
+    try:
+        value = _decoder.decode(raw.decode())
+        if _SURROGATE_ESCAPE.search(raw):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise _invalid("it holds text that is not valid Unicode") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise _invalid(_describe(error)) from None
+    return value
+
+
+def _check_depth(raw: bytes) -> None:
+    """Refuse deep nesting before a recursive parser sees it."""
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for match in _BRACKET_OR_STRING.finditer(raw):
+        first = raw[match.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _too_deep()
+        elif first in b"]}":
+            depth -= 1
+
+
+def _describe(error: ValueError) -> str:
+    """Say where, without quoting the body (a number's text can be thousands of digits)."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno} column {error.colno}"
+    if isinstance(error, _NotJson):
+        return str(error)
+    return "a number has too many digits"
+
+
+class _NotJson(ValueError):
+    """Something Python's reader would accept and JSON does not."""
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _NotJson("a number is out of range")
+    return value
+
+
+def _refuse_constant(name: str) -> float:
+    raise _NotJson(f"{name} is not a JSON number")
+
+
+def _read_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _NotJson("an object has the same key twice")
+    return value
+
+
+_decoder = json.JSONDecoder(
+    parse_float=_read_float, parse_constant=_refuse_constant, object_pairs_hook=_read_pairs
+)
+
+
+def _invalid(reason: str) -> LlameroError:
+    return LlameroError(400, "invalid_json", f"The request body is not valid JSON: {reason}.")
+
+
+def _too_deep() -> LlameroError:
+    return LlameroError(400, "json_too_deep", f"The body nests deeper than {MAX_DEPTH} levels.")

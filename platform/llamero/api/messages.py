@@ -1,0 +1,96 @@
+"""Chat messages: checked one by one, and brought to the plain form that templates expect."""
+
+from typing import Any
+
+from llamero.errors import InvalidValue, NotSupported
+
+MAX_MESSAGES = 10_000
+_ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+def read_messages(value: Any) -> tuple[dict[str, Any], ...]:
+    """Validate and normalise: roles known, content one string."""
+    if not isinstance(value, list):
+        raise InvalidValue("messages", "messages must be a list of messages.")
+    if not value:
+        raise InvalidValue("messages", "messages must not be empty.")
+    if len(value) > MAX_MESSAGES:
+        raise InvalidValue("messages", f"messages may hold at most {MAX_MESSAGES} messages.")
+    return tuple(_read_message(message, f"messages[{i}]") for i, message in enumerate(value))
+
+
+def _read_message(message: Any, path: str) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise InvalidValue(path, f"{path} must be an object with role and content.")
+    role = message.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        raise InvalidValue(f"{path}.role", f"{path}.role must be one of {', '.join(_ROLES)}.")
+    normal: dict[str, Any] = {"role": _ROLES[role]}
+    tool_calls = message.get("tool_calls")
+    if tool_calls:
+        normal["tool_calls"] = _read_tool_calls(tool_calls, f"{path}.tool_calls")
+    may_lack_content = role == "assistant" and bool(tool_calls or message.get("function_call"))
+    normal["content"] = _read_content(
+        message.get("content"), f"{path}.content", may_be_absent=may_lack_content
+    )
+    for name in ("name", "tool_call_id", "reasoning_content"):
+        text = message.get(name)
+        if text is not None:
+            normal[name] = _read_text(text, f"{path}.{name}")
+    return normal
+
+
+def _read_content(content: Any, path: str, *, may_be_absent: bool) -> str:
+    if content is None and may_be_absent:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(_read_part(part, f"{path}[{i}]") for i, part in enumerate(content))
+    raise InvalidValue(path, f"{path} must be a string or a list of text parts.")
+
+
+def _read_part(part: Any, path: str) -> str:
+    if not isinstance(part, dict):
+        raise InvalidValue(path, f"{path} must be an object with a type.")
+    kind = part.get("type")
+    if kind in ("text", "input_text", "output_text"):
+        return _read_text(part.get("text"), f"{path}.text")
+    if kind == "refusal":
+        return _read_text(part.get("refusal"), f"{path}.refusal")
+    if isinstance(kind, str) and kind:
+        raise NotSupported(f"{path}.type", f"{path}: parts of type {kind!r:.40} are not supported.")
+    raise InvalidValue(f"{path}.type", f"{path}.type must be a string.")
+
+
+def _read_tool_calls(calls: Any, path: str) -> list[dict[str, Any]]:
+    if not isinstance(calls, list):
+        raise InvalidValue(path, f"{path} must be a list.")
+    return [_read_tool_call(call, f"{path}[{i}]") for i, call in enumerate(calls)]
+
+
+def _read_tool_call(call: Any, path: str) -> dict[str, Any]:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        raise InvalidValue(path, f"{path} must be an object with a function.")
+    return {
+        "id": _read_text(call.get("id", ""), f"{path}.id"),
+        "type": "function",
+        "function": {
+            "name": _read_text(function.get("name"), f"{path}.function.name"),
+            "arguments": _read_text(function.get("arguments", ""), f"{path}.function.arguments"),
+        },
+    }
+
+
+def _read_text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue(path, f"{path} must be a string.")
+    return value

@@ -1,0 +1,69 @@
+"""What every API answer has, whoever made it: a request id, JSON, and safe headers."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from asgiref.sync import iscoroutinefunction
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+from llamero.api.errors import error_response
+from llamero.api.paths import is_api_path, is_native_path
+from llamero.errors import LlameroError
+
+_CODES = {400: "bad_request", 404: "not_found", 413: "request_too_large"}
+_MESSAGES = {
+    400: "The request is malformed.",
+    403: "You may not do this.",
+    404: "There is nothing at this address.",
+    413: "The request body is too large.",
+}
+
+
+@sync_and_async_middleware
+def api_answers(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Give answers on API paths an ``x-request-id``, and replace Django's pages by JSON."""
+    if iscoroutinefunction(get_response):
+        get_async: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
+
+        async def answer_async(request: HttpRequest) -> HttpResponseBase:
+            if not is_api_path(request.path):
+                return await get_async(request)
+            refusal = _refuse_host(request)
+            return _finish(request, refusal or await get_async(request))
+
+        return answer_async
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        if not is_api_path(request.path):
+            return cast("HttpResponseBase", get_response(request))
+        return _finish(request, _refuse_host(request) or get_response(request))
+
+    return answer
+
+
+def _refuse_host(request: HttpRequest) -> HttpResponseBase | None:
+    """Turn away names that are not ours (DNS rebinding)."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        error = LlameroError(400, "bad_host", "This server does not answer to that host name.")
+        return error_response(error, is_native=is_native_path(request.path))
+    return None
+
+
+def _finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    status = response.status_code
+    if status >= 400 and response.get("Content-Type", "").partition(";")[0] != "application/json":
+        error = LlameroError(
+            status,
+            _CODES.get(status, "internal_error" if status >= 500 else None),
+            _MESSAGES.get(status, "Something went wrong on the server."),
+        )
+        response = error_response(error, is_native=is_native_path(request.path))
+    response["x-request-id"] = f"req_{secrets.token_hex(12)}"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

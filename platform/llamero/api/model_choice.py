@@ -1,0 +1,76 @@
+"""Which served model a request means, and whether its caller may use it."""
+
+from collections.abc import Callable
+
+from inference.protocol.replicas import ModelKind
+from llamero.accounts.selectors import Caller
+from llamero.errors import InvalidValue, LlameroError
+from llamero.expiring_cache import ExpiringCache
+from models_registry.selectors import ServedModel, find_served_model, list_served_models
+
+GENERATIVE = frozenset({ModelKind.CHAT, ModelKind.COMPLETION})
+EMBEDDING = frozenset({ModelKind.EMBEDDING})
+ANY_KIND = frozenset(ModelKind)
+_KIND_WORDS = {
+    ModelKind.CHAT: "a chat model",
+    ModelKind.COMPLETION: "a completion model",
+    ModelKind.EMBEDDING: "an embedding model",
+    ModelKind.RERANK: "a reranking model",
+}
+
+recent_models: ExpiringCache[ServedModel] = ExpiringCache(lifetime_seconds=1.0)
+recent_lists: ExpiringCache[list[ServedModel]] = ExpiringCache(lifetime_seconds=1.0)
+
+
+def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
+    """Find the model that a request names, spelled exactly so."""
+    if name is None or name == "":
+        raise InvalidValue("model", "model is missing.", "missing_required_parameter")
+    if not isinstance(name, str):
+        raise InvalidValue("model", "model must be a string.")
+    served = recent_models.get(name) or _remember(name, find_served_model(name))
+    if served is None or not caller.may_use(served.model_pk):
+        raise no_such_model(name)
+    if served.kind not in kinds:
+        words = _KIND_WORDS[served.kind]
+        raise InvalidValue("model", f"{served.id} is {words}: it does not answer here.")
+    return served
+
+
+def choose_default_model(caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
+    """Take the first model of a fitting kind, for routes where naming one is optional."""
+    for served in list_usable_models(caller):
+        if served.kind in kinds:
+            return served
+    raise LlameroError(404, "model_not_found", "No model of a fitting kind is served.")
+
+
+def list_usable_models(caller: Caller) -> list[ServedModel]:
+    """List the served models this caller may use."""
+    return [served for served in list_all_models() if caller.may_use(served.model_pk)]
+
+
+def list_all_models() -> list[ServedModel]:
+    """List every served model, as of a second ago at most."""
+    return _recall("", list_served_models)
+
+
+def no_such_model(name: str) -> LlameroError:
+    """Say that there is no such model, or none for this caller: both sound alike."""
+    return LlameroError(
+        404, "model_not_found", f"The model {name!r:.140} does not exist.", param="model"
+    )
+
+
+def _remember(name: str, served: ServedModel | None) -> ServedModel | None:
+    if served is not None:
+        recent_models.put(name, served)
+    return served
+
+
+def _recall(key: str, read: Callable[[], list[ServedModel]]) -> list[ServedModel]:
+    known = recent_lists.get(key)
+    if known is None:
+        known = read()
+        recent_lists.put(key, known)
+    return known

@@ -1,0 +1,1 @@
+"""llama-server's own API: completion, embedding, tokens, templates, properties, slots, health."""

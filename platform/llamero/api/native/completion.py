@@ -1,0 +1,57 @@
+"""POST /completion and /completions."""
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from inference.protocol.text import Detokenize
+from llamero.api.async_view import caller_of, json_response
+from llamero.api.collect import collect
+from llamero.api.generation import open_run
+from llamero.api.model_choice import GENERATIVE
+from llamero.api.native.completion_answer import CompletionAnswer, CompletionChunks
+from llamero.api.native.completion_request import CompletionSerializer, read_completion_request
+from llamero.api.native.view import NativeView
+from llamero.api.prompts import PromptText, tokenize_prompts
+from llamero.api.questions import ask_text
+from llamero.api.sse import stream_run
+
+
+class CompletionView(NativeView):
+    """Continue prompts as llama-server does, whole or as a stream."""
+
+    serializer_class = CompletionSerializer
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = self.read_body(request)
+        self.completion = read_completion_request(body)
+        self.served = self.find_model(request, GENERATIVE, body)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Generate."""
+        completion, settings = self.completion, self.completion.settings
+        prompts = await tokenize_prompts(
+            self.served.deployment, completion.prompts, "prompt", parse_special=True
+        )
+        texts = [
+            await self._text_of(p, ids) for p, ids in zip(completion.prompts, prompts, strict=True)
+        ]
+        run = await open_run(
+            served=self.served, prompts=prompts, settings=settings, owner=caller_of(request).owner
+        )
+        answer = CompletionAnswer(
+            self.served, completion, tuple(texts), tuple(len(ids) for ids in prompts)
+        )
+        num_jobs = len(prompts) * settings.num_choices
+        if settings.stream:
+            return await stream_run(run, CompletionChunks(answer, num_jobs))
+        documents = [answer.whole(choice) for choice in await collect(run, num_jobs)]
+        return json_response(documents[0] if num_jobs == 1 else documents)
+
+    async def _text_of(self, source: PromptText, ids: tuple[int, ...]) -> str:
+        """Give a prompt as text: as it was sent, or from its ids."""
+        if source.is_text:
+            return str(source.parts[0])
+        return (await ask_text(self.served.deployment, Detokenize(tokens=ids))).text

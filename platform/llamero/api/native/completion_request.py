@@ -1,0 +1,80 @@
+"""A llama-server completion request: from the JSON a client sends to what is generated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inference.protocol.sampling import SamplingParams
+from llamero.api.fields import AnyValue, StopStrings, StrictBoolean, StrictInteger, validate
+from llamero.api.generation import GenerationSettings
+from llamero.api.prompts import PromptText, read_native_prompts
+from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
+from llamero.errors import InvalidValue
+
+MAX_PROBS = 100
+_UNLIMITED = (-1, -2)
+_LENGTH_NAMES = ("n_predict", "max_completion_tokens", "max_tokens")
+
+
+class CompletionSerializer(SamplingSerializer):
+    """The fields of POST /completion."""
+
+    prompt = AnyValue()
+    n_predict = StrictInteger(-2, required=False)
+    max_tokens = StrictInteger(-2, required=False)
+    max_completion_tokens = StrictInteger(-2, required=False)
+    n_cmpl = StrictInteger(1, MAX_CHOICES, required=False)
+    n = StrictInteger(1, MAX_CHOICES, required=False)
+    n_probs = StrictInteger(0, MAX_PROBS, required=False)
+    post_sampling_probs = StrictBoolean(required=False)
+    stop = StopStrings(64, required=False)
+    return_tokens = StrictBoolean(required=False)
+    response_fields = AnyValue(required=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionRequest:
+    """A validated request, and what its answer shall hold."""
+
+    prompts: list[PromptText]
+    settings: GenerationSettings
+    n_predict: int
+    return_tokens: bool
+    return_progress: bool
+    response_fields: tuple[str, ...]
+
+
+def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
+    """Validate a body; raises ValidationError or LlameroError."""
+    fields = validate(CompletionSerializer, body)
+    n_predict = next((fields[name] for name in _LENGTH_NAMES if name in fields), -1)
+    max_tokens = None if n_predict in _UNLIMITED else n_predict
+    num_probs = fields.get("n_probs", 0)
+    min_tokens = fields.get("min_tokens", 0)
+    if max_tokens is not None and min_tokens > max_tokens:
+        raise InvalidValue("min_tokens", "min_tokens must not be more than n_predict.")
+    return CompletionRequest(
+        prompts=read_native_prompts(fields["prompt"], "prompt"),
+        settings=GenerationSettings(
+            sampling=read_sampling(fields, SamplingParams(), grammar=""),
+            max_tokens=max_tokens,
+            min_tokens=min_tokens,
+            stop=fields.get("stop", ()),
+            ignore_eos=fields.get("ignore_eos", False),
+            num_logprobs=num_probs or None,
+            post_sampling_probs=fields.get("post_sampling_probs", False),
+            cache_prompt=fields.get("cache_prompt", True),
+            stream=fields.get("stream", False),
+            num_choices=fields.get("n_cmpl", fields.get("n", 1)),
+        ),
+        n_predict=n_predict,
+        return_tokens=fields.get("return_tokens", False),
+        return_progress=fields.get("return_progress", False),
+        response_fields=_read_response_fields(fields.get("response_fields", [])),
+    )
+
+
+def _read_response_fields(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise InvalidValue("response_fields", "response_fields must be a list of strings.")
+    return tuple(value)

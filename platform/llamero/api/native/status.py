@@ -1,0 +1,117 @@
+"""GET /health, /props and /slots: how the server and its replicas are, never what they work on."""
+
+from typing import Any
+from zlib import crc32
+
+from django.db import DatabaseError
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from inference.protocol.replicas import ReplicaState, ReplicaStatus, SlotStats
+from inference.protocol.sampling import SamplingParams
+from llamero import dispatch
+from llamero.api.async_view import json_response
+from llamero.api.model_choice import ANY_KIND, list_all_models
+from llamero.api.native.completion_answer import describe_settings
+from llamero.api.native.view import NativeView
+from llamero.errors import LlameroError
+
+
+class HealthView(NativeView):
+    """Tell the world whether requests can be answered, and nothing else."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    def prepare(self, request: Request) -> None:
+        """Read which deployments count."""
+        try:
+            self.deployments = {served.deployment for served in list_all_models()}
+        except DatabaseError:
+            raise _unavailable("The database is unavailable") from None
+
+    async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Answer 200 if some replica is ready."""
+        replicas = await dispatch.get_dispatcher().replicas()
+        states = {one.state for one in replicas if one.deployment in self.deployments}
+        if ReplicaState.READY in states:
+            return json_response({"status": "ok"})
+        if states & {ReplicaState.STARTING, ReplicaState.LOADING}:
+            raise _unavailable("Loading model")
+        raise _unavailable("No model is ready")
+
+
+class PropsView(NativeView):
+    """Describe a served model and its settings."""
+
+    def prepare(self, request: Request) -> None:
+        """Find the model."""
+        self.served = self.find_model(request, ANY_KIND)
+
+    async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Describe it; file paths stay on the server."""
+        served, dispatcher = self.served, dispatch.get_dispatcher()
+        facts = await dispatcher.facts(served.deployment)
+        replicas = await dispatcher.replicas(served.deployment)
+        return json_response(
+            {
+                "default_generation_settings": {
+                    "params": describe_settings(SamplingParams(), None, -1),
+                    "n_ctx": facts.context_length,
+                },
+                "total_slots": sum(one.num_slots for one in replicas),
+                "model_alias": served.id,
+                "model_path": served.id,
+                "model_ftype": served.facts.get("quantization", ""),
+                "modalities": {"vision": False, "audio": False, "video": False},
+                "chat_template": facts.chat_template,
+                "bos_token": facts.bos_token,
+                "eos_token": facts.eos_token,
+                "build_info": "llamero",
+                "endpoint_slots": True,
+                "endpoint_props": False,
+                "endpoint_metrics": False,
+                "is_sleeping": False,
+            }
+        )
+
+
+class SlotsView(NativeView):
+    """List the slots of a deployment's replicas; never whose work they do, nor its text."""
+
+    def prepare(self, request: Request) -> None:
+        """Find the model."""
+        self.served = self.find_model(request, ANY_KIND)
+        self.must_have_idle = request.query_params.get("fail_on_no_slot") == "1"
+
+    async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """List them, replica by replica."""
+        replicas = await dispatch.get_dispatcher().replicas(self.served.deployment)
+        slots = [_describe_slot(one, slot) for one in replicas for slot in one.slots]
+        if self.must_have_idle and all(slot["is_processing"] for slot in slots):
+            raise _unavailable("No slot is free")
+        return json_response([slot | {"id": index} for index, slot in enumerate(slots)])
+
+
+def _describe_slot(replica: ReplicaStatus, slot: SlotStats) -> dict[str, Any]:
+    return {
+        "id": slot.id,
+        "id_task": crc32(slot.job.encode()) if slot.job else -1,
+        "n_ctx": replica.facts.context_length,
+        "speculative": False,
+        "is_processing": bool(slot.job),
+        "n_prompt_tokens": slot.num_prompt_tokens,
+        "n_prompt_tokens_processed": slot.num_prompt_processed,
+        "n_prompt_tokens_cache": slot.num_cached_tokens,
+        "next_token": [
+            {
+                "has_next_token": bool(slot.job),
+                "n_remain": slot.num_remaining,
+                "n_decoded": slot.num_decoded,
+            }
+        ],
+    }
+
+
+def _unavailable(message: str) -> LlameroError:
+    return LlameroError(503, "unavailable", message, retry_after=2.0)

@@ -1,0 +1,121 @@
+"""POST /tokenize, /detokenize and /apply-template: text and tokens without generating."""
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from inference.protocol.text import Detokenize, RenderChat, Tokenize
+from llamero import dispatch
+from llamero.api.async_view import json_response
+from llamero.api.fields import AnyValue, RequestSerializer, StrictBoolean, StrictString, validate
+from llamero.api.model_choice import ANY_KIND, GENERATIVE
+from llamero.api.native.view import NativeView
+from llamero.api.openai.chat_request import read_chat_request
+from llamero.api.prompts import PromptText, check_vocabulary, read_prompts
+from llamero.api.questions import ask_prompt, ask_text, ask_tokens
+from llamero.errors import InvalidValue
+
+
+class TokenizeSerializer(RequestSerializer):
+    """The fields of POST /tokenize."""
+
+    content = StrictString()
+    add_special = StrictBoolean(required=False)
+    parse_special = StrictBoolean(required=False)
+    with_pieces = StrictBoolean(required=False)
+
+
+class DetokenizeSerializer(RequestSerializer):
+    """The fields of POST /detokenize."""
+
+    tokens = AnyValue()
+
+
+class TokenizeView(NativeView):
+    """Cut text into tokens. Special tokens are not added, but parsed, unless asked otherwise."""
+
+    serializer_class = TokenizeSerializer
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = self.read_body(request)
+        self.fields = validate(TokenizeSerializer, body)
+        self.served = self.find_model(request, ANY_KIND, body)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Tokenize."""
+        with_pieces = self.fields.get("with_pieces", False)
+        question = Tokenize(
+            texts=(self.fields["content"],),
+            add_special=self.fields.get("add_special", False),
+            parse_special=self.fields.get("parse_special", True),
+            with_pieces=with_pieces,
+        )
+        answer = await ask_tokens(self.served.deployment, question)
+        tokens = answer.tokens[0]
+        if not with_pieces:
+            return json_response({"tokens": tokens})
+        pieces = zip(tokens, answer.pieces[0], strict=True)
+        return json_response(
+            {"tokens": [{"id": token, "piece": _piece(latin1)} for token, latin1 in pieces]}
+        )
+
+
+class DetokenizeView(NativeView):
+    """Put tokens together to text."""
+
+    serializer_class = DetokenizeSerializer
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = self.read_body(request)
+        value = validate(DetokenizeSerializer, body)["tokens"]
+        if not isinstance(value, list):
+            raise InvalidValue("tokens", "tokens must be a list of token ids.")
+        self.tokens = read_prompts(value, "tokens") if value else []
+        if len(self.tokens) > 1 or any(prompt.is_text for prompt in self.tokens):
+            raise InvalidValue("tokens", "tokens must be a list of token ids.")
+        self.served = self.find_model(request, ANY_KIND, body)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Detokenize."""
+        deployment = self.served.deployment
+        facts = await dispatch.get_dispatcher().facts(deployment)
+        check_vocabulary(self.tokens, "tokens", facts)
+        answer = await ask_text(deployment, Detokenize(tokens=_ids(self.tokens)))
+        return json_response({"content": answer.text})
+
+
+class ApplyTemplateView(NativeView):
+    """Show the prompt that a chat would have."""
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = self.read_body(request)
+        self.chat = read_chat_request(body)
+        self.served = self.find_model(request, GENERATIVE, body)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Render."""
+        question = RenderChat(
+            messages=self.chat.messages, template_kwargs=self.chat.template_kwargs
+        )
+        answer = await ask_prompt(self.served.deployment, question)
+        return json_response({"prompt": answer.prompt})
+
+
+def _ids(prompts: list[PromptText]) -> tuple[int, ...]:
+    """Give the ids of the only prompt, or none."""
+    return tuple(
+        token for p in prompts for part in p.parts if isinstance(part, tuple) for token in part
+    )
+
+
+def _piece(latin1: str) -> str | list[int]:
+    """Give a token's text, or its bytes where they are no text."""
+    raw = latin1.encode("latin-1")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return list(raw)

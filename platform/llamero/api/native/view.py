@@ -1,0 +1,32 @@
+"""The base of llama-server's routes: numeric error codes, and a model one need not name."""
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from inference.protocol.replicas import ModelKind
+from llamero.api.async_view import AsyncAPIView, caller_of
+from llamero.api.json_body import read_json_object
+from llamero.api.model_choice import choose_default_model, choose_model
+from models_registry.selectors import ServedModel
+
+
+class NativeView(AsyncAPIView):
+    """``/m/<model>/…`` names the model, or the body, or ``?model=``; else the first that fits."""
+
+    is_native = True
+
+    def find_model(
+        self, request: Request, kinds: frozenset[ModelKind], body: dict[str, Any] | None = None
+    ) -> ServedModel:
+        """Find the model of this request."""
+        caller = caller_of(request)
+        named = self.kwargs.get("model") or (body or {}).get("model")
+        named = named or request.query_params.get("model")
+        if named is None or named == "":
+            return choose_default_model(caller, kinds)
+        return choose_model(named, caller, kinds)
+
+    def read_body(self, request: Request) -> dict[str, Any]:
+        """Read the JSON object of this request."""
+        return read_json_object(request._request)

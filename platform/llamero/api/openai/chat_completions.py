@@ -1,0 +1,63 @@
+"""POST /v1/chat/completions."""
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from llamero.api.async_view import AsyncAPIView, caller_of, json_response
+from llamero.api.collect import Choice, collect, timings_object, usage_object
+from llamero.api.generation import open_chat
+from llamero.api.json_body import read_json_object
+from llamero.api.model_choice import GENERATIVE, choose_model
+from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
+from llamero.api.openai.chunks import ChatDialect, OpenAIChunks
+from llamero.api.openai.envelope import Envelope, make_envelope
+from llamero.api.openai.logprobs import chat_logprobs
+from llamero.api.sse import stream_run
+
+
+class ChatCompletionsView(AsyncAPIView):
+    """Answer a conversation, whole or as a stream."""
+
+    serializer_class = ChatSerializer
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = read_json_object(request._request)
+        self.chat = read_chat_request(body)
+        model = body.get("model", self.kwargs.get("model"))
+        self.served = choose_model(model, caller_of(request), GENERATIVE)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Generate."""
+        settings = self.chat.settings
+        run = await open_chat(served=self.served, request=self.chat, owner=caller_of(request).owner)
+        envelope = make_envelope("chatcmpl", self.served)
+        if settings.stream:
+            chunks = OpenAIChunks(
+                envelope,
+                ChatDialect(),
+                num_choices=settings.num_choices,
+                include_usage=self.chat.include_usage,
+            )
+            return await stream_run(run, chunks)
+        choices = await collect(run, settings.num_choices)
+        has_logprobs = settings.num_logprobs is not None
+        return json_response(_completion(envelope, choices, has_logprobs=has_logprobs))
+
+
+def _completion(envelope: Envelope, choices: list[Choice], *, has_logprobs: bool) -> dict[str, Any]:
+    return envelope.document("chat.completion") | {
+        "choices": [
+            {
+                "index": choice.index,
+                "message": {"role": "assistant", "content": choice.text, "refusal": None},
+                "logprobs": chat_logprobs(choice.logprobs) if has_logprobs else None,
+                "finish_reason": choice.finish_reason,
+            }
+            for choice in choices
+        ],
+        "usage": usage_object([choice.done for choice in choices], len(choices)),
+        "timings": timings_object(choices[0].done),
+    }

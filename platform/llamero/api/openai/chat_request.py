@@ -1,0 +1,83 @@
+"""A chat completion request: from the JSON a client sends to what is generated."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
+from llamero.api.generation import ChatRequest
+from llamero.api.messages import read_messages
+from llamero.api.openai.settings import OpenAISerializer, read_include_usage, read_settings
+from llamero.errors import InvalidValue, NotSupported
+
+# What a template is given by the server; a client may not speak over it.
+_RESERVED_VARIABLES = frozenset(
+    {
+        "messages",
+        "tools",
+        "chat_template",
+        "add_generation_prompt",
+        "bos_token",
+        "eos_token",
+        "raise_exception",
+        "strftime_now",
+    }
+)
+
+
+class ChatSerializer(OpenAISerializer):
+    """The fields of POST /v1/chat/completions."""
+
+    messages = AnyValue()
+    max_tokens = StrictInteger(1, required=False)
+    max_completion_tokens = StrictInteger(1, required=False)
+    logprobs = StrictBoolean(required=False)
+    top_logprobs = StrictInteger(0, 20, required=False)
+    tools = AnyValue(required=False)
+    functions = AnyValue(required=False)
+    chat_template_kwargs = AnyValue(required=False)
+
+
+def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
+    """Validate a body; raises ValidationError or LlameroError."""
+    fields = validate(ChatSerializer, body)
+    for name in ("tools", "functions"):
+        _refuse_tools(name, fields.get(name))
+    include_usage = read_include_usage(fields)
+    return ChatRequest(
+        messages=read_messages(fields["messages"]),
+        settings=read_settings(
+            fields,
+            max_tokens=fields.get("max_completion_tokens", fields.get("max_tokens")),
+            num_logprobs=_read_logprobs(fields),
+        ),
+        include_usage=include_usage,
+        template_kwargs=_read_template_kwargs(fields.get("chat_template_kwargs")),
+    )
+
+
+def _read_logprobs(fields: dict[str, Any]) -> int | None:
+    if fields.get("logprobs"):
+        return int(fields.get("top_logprobs", 0))
+    if "top_logprobs" in fields:
+        raise InvalidValue("top_logprobs", "top_logprobs is only allowed with logprobs: true.")
+    return None
+
+
+def _refuse_tools(name: str, value: Any) -> None:
+    if value is None or value == []:
+        return
+    if not isinstance(value, list):
+        raise InvalidValue(name, f"{name} must be a list.")
+    raise NotSupported(name, f"{name} are not supported yet.")
+
+
+def _read_template_kwargs(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidValue("chat_template_kwargs", "chat_template_kwargs must be an object.")
+    for name in value:
+        if name in _RESERVED_VARIABLES:
+            path = f"chat_template_kwargs.{name}"
+            raise InvalidValue(path, f"{path} may not be set by a request.")
+    return value

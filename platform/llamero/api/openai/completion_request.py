@@ -1,0 +1,72 @@
+"""A legacy completion request: from the JSON a client sends to what is generated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
+from llamero.api.generation import GenerationSettings
+from llamero.api.openai.settings import OpenAISerializer, read_include_usage, read_settings
+from llamero.api.prompts import PromptText, read_prompts
+from llamero.api.sampling import MAX_CHOICES
+from llamero.errors import InvalidValue, NotSupported
+
+DEFAULT_MAX_TOKENS = 16
+
+
+class CompletionSerializer(OpenAISerializer):
+    """The fields of POST /v1/completions."""
+
+    prompt = AnyValue()
+    max_tokens = StrictInteger(0, required=False)
+    best_of = StrictInteger(1, MAX_CHOICES, required=False)
+    echo = StrictBoolean(required=False)
+    logprobs = StrictInteger(0, 5, required=False)
+    suffix = AnyValue(required=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionRequest:
+    """A validated completion request; ``settings.num_choices`` are tried, fewer may be returned."""
+
+    prompts: list[PromptText]
+    settings: GenerationSettings
+    num_returned: int
+    num_logprobs: int | None
+    echo: bool
+    include_usage: bool
+
+
+def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
+    """Validate a body; raises ValidationError or LlameroError."""
+    fields = validate(CompletionSerializer, body)
+    if fields.get("suffix"):
+        raise NotSupported("suffix", "suffix is not supported: no model here fills in the middle.")
+    num_returned, num_tried = fields.get("n", 1), _read_best_of(fields)
+    num_logprobs = fields.get("logprobs")
+    if fields.get("echo") and num_logprobs is not None:
+        raise NotSupported("logprobs", "logprobs of an echoed prompt are not supported.")
+    # Choosing between answers needs the likelihood of each.
+    needed_logprobs = 0 if num_tried > num_returned and num_logprobs is None else num_logprobs
+    return CompletionRequest(
+        prompts=read_prompts(fields["prompt"], "prompt"),
+        settings=read_settings(
+            fields | {"n": num_tried},
+            max_tokens=fields.get("max_tokens", DEFAULT_MAX_TOKENS),
+            num_logprobs=needed_logprobs,
+        ),
+        num_returned=num_returned,
+        num_logprobs=num_logprobs,
+        echo=fields.get("echo", False),
+        include_usage=read_include_usage(fields),
+    )
+
+
+def _read_best_of(fields: dict[str, Any]) -> int:
+    num_returned = int(fields.get("n", 1))
+    best_of = int(fields.get("best_of", num_returned))
+    if best_of < num_returned:
+        raise InvalidValue("best_of", "best_of must not be less than n.")
+    if best_of > num_returned and fields.get("stream"):
+        raise InvalidValue("best_of", "best_of above n is not possible with stream: true.")
+    return best_of

@@ -1,0 +1,104 @@
+"""POST /v1/completions: text on from a prompt, or from several."""
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from inference.protocol.text import Detokenize
+from llamero.api.async_view import AsyncAPIView, caller_of, json_response
+from llamero.api.collect import Choice, collect, usage_object
+from llamero.api.generation import open_run
+from llamero.api.json_body import read_json_object
+from llamero.api.model_choice import GENERATIVE, choose_model
+from llamero.api.openai.chunks import OpenAIChunks, TextDialect
+from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
+from llamero.api.openai.envelope import make_envelope
+from llamero.api.openai.logprobs import LegacyLogprobs
+from llamero.api.prompts import PromptText, tokenize_prompts
+from llamero.api.questions import ask_text
+from llamero.api.sse import stream_run
+
+
+class CompletionsView(AsyncAPIView):
+    """Continue prompts, whole or as a stream."""
+
+    serializer_class = CompletionSerializer
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = read_json_object(request._request)
+        self.completion = read_completion_request(body)
+        model = body.get("model", self.kwargs.get("model"))
+        self.served = choose_model(model, caller_of(request), GENERATIVE)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Generate."""
+        completion, deployment = self.completion, self.served.deployment
+        prompts = await tokenize_prompts(
+            deployment, completion.prompts, "prompt", parse_special=True
+        )
+        echoes = await self._read_echoes(completion.prompts, prompts) if completion.echo else ()
+        run = await open_run(
+            served=self.served,
+            prompts=prompts,
+            settings=completion.settings,
+            owner=caller_of(request).owner,
+        )
+        envelope = make_envelope("cmpl", self.served)
+        num_tried = completion.settings.num_choices
+        if completion.settings.stream:
+            chunks = OpenAIChunks(
+                envelope,
+                TextDialect(),
+                num_prompts=len(prompts),
+                num_choices=num_tried,
+                include_usage=completion.include_usage,
+                echoes=echoes,
+            )
+            return await stream_run(run, chunks)
+        tried = await collect(run, len(prompts) * num_tried)
+        kept = _keep_best(tried, num_tried, completion.num_returned)
+        choices = [
+            self._choice(index, choice, echoes[choice.index // num_tried] if echoes else "")
+            for index, choice in enumerate(kept)
+        ]
+        usage = usage_object([choice.done for choice in tried], num_tried)
+        return json_response(
+            envelope.document("text_completion") | {"choices": choices, "usage": usage}
+        )
+
+    def _choice(self, index: int, choice: Choice, echo: str) -> dict[str, Any]:
+        logprobs = None
+        if self.completion.num_logprobs is not None:
+            logprobs = LegacyLogprobs().take(choice.logprobs)
+        return {
+            "text": echo + choice.text,
+            "index": index,
+            "logprobs": logprobs,
+            "finish_reason": choice.finish_reason,
+        }
+
+    async def _read_echoes(
+        self, sources: list[PromptText], prompts: list[tuple[int, ...]]
+    ) -> tuple[str, ...]:
+        """Give each prompt as text: as it was sent, or from its ids."""
+        echoes = []
+        for source, prompt in zip(sources, prompts, strict=True):
+            if source.is_text:
+                echoes.append(str(source.parts[0]))
+                continue
+            answer = await ask_text(self.served.deployment, Detokenize(tokens=prompt))
+            echoes.append(answer.text)
+        return tuple(echoes)
+
+
+def _keep_best(tried: list[Choice], num_tried: int, num_returned: int) -> list[Choice]:
+    """Keep the likeliest of each prompt's choices, in their order where all are kept."""
+    if num_tried == num_returned:
+        return tried
+    kept = []
+    for start in range(0, len(tried), num_tried):
+        group = sorted(tried[start : start + num_tried], key=lambda c: c.mean_logprob, reverse=True)
+        kept += group[:num_returned]
+    return kept

@@ -1,0 +1,86 @@
+"""The generation fields that OpenAI's two text APIs share, with OpenAI's limits and defaults."""
+
+from typing import Any
+
+import msgspec
+
+from inference.protocol.sampling import SamplingParams
+from llamero.api.fields import (
+    AnyValue,
+    StopStrings,
+    StrictFloat,
+    StrictInteger,
+)
+from llamero.api.generation import GenerationSettings
+from llamero.api.grammar import JSON_OBJECT
+from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
+from llamero.errors import InvalidValue, NotSupported
+
+# OpenAI's defaults where OpenAI has the field; llama-server's for all other samplers.
+DEFAULT_SAMPLING = msgspec.structs.replace(SamplingParams(), temperature=1.0, top_p=1.0)
+
+
+class OpenAISerializer(SamplingSerializer):
+    """What both take."""
+
+    temperature = StrictFloat(0, 2, required=False)
+    n = StrictInteger(1, MAX_CHOICES, required=False)
+    stop = StopStrings(4, required=False)
+    stream_options = AnyValue(required=False)
+    response_format = AnyValue(required=False)
+
+
+def read_settings(
+    fields: dict[str, Any], *, max_tokens: int | None, num_logprobs: int | None
+) -> GenerationSettings:
+    """Build the settings from validated fields."""
+    min_tokens = fields.get("min_tokens", 0)
+    if max_tokens is not None and min_tokens > max_tokens:
+        raise InvalidValue("min_tokens", "min_tokens must not be more than max_tokens.")
+    grammar = read_response_format(fields.get("response_format"))
+    if grammar and fields.get("grammar"):
+        raise InvalidValue("grammar", "Give either grammar or response_format.")
+    return GenerationSettings(
+        sampling=read_sampling(fields, DEFAULT_SAMPLING, grammar=grammar),
+        max_tokens=max_tokens,
+        min_tokens=min_tokens,
+        stop=fields.get("stop", ()),
+        ignore_eos=fields.get("ignore_eos", False),
+        num_logprobs=num_logprobs,
+        cache_prompt=fields.get("cache_prompt", True),
+        stream=fields.get("stream", False),
+        num_choices=fields.get("n", 1),
+    )
+
+
+def read_response_format(value: Any) -> str:
+    """Give the grammar that a response format means; an empty one for plain text."""
+    if value is None:
+        return ""
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind == "text":
+        return ""
+    if kind == "json_object" and not value.get("schema"):
+        return JSON_OBJECT
+    if kind in ("json_schema", "json_object"):
+        raise NotSupported("response_format", "JSON schemas are not supported yet.")
+    raise InvalidValue(
+        "response_format", "response_format must be an object of type text or json_object."
+    )
+
+
+def read_include_usage(fields: dict[str, Any]) -> bool:
+    """Whether a stream ends with a usage chunk."""
+    options = fields.get("stream_options")
+    if options is None:
+        return False
+    if not isinstance(options, dict):
+        raise InvalidValue("stream_options", "stream_options must be an object.")
+    if not fields.get("stream", False):
+        raise InvalidValue("stream_options", "stream_options is only allowed with stream: true.")
+    wanted = options.get("include_usage")
+    if wanted is not None and type(wanted) is not bool:
+        raise InvalidValue(
+            "stream_options.include_usage", "stream_options.include_usage must be true or false."
+        )
+    return bool(wanted)

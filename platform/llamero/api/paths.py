@@ -1,0 +1,35 @@
+"""Which addresses belong to the API: there, every answer is JSON."""
+
+_FIRST_PARTS = frozenset(
+    {
+        "v1",
+        "m",
+        "models",
+        "completion",
+        "completions",
+        "chat",
+        "embedding",
+        "embeddings",
+        "tokenize",
+        "detokenize",
+        "apply-template",
+        "infill",
+        "rerank",
+        "reranking",
+        "props",
+        "slots",
+        "lora-adapters",
+        "health",
+        "metrics",
+    }
+)
+
+
+def is_api_path(path: str) -> bool:
+    """Whether a path is the API's, however many slashes it has."""
+    return path.lstrip("/").partition("/")[0] in _FIRST_PARTS
+
+
+def is_native_path(path: str) -> bool:
+    """Whether errors on this path have llama-server's numeric codes."""
+    return path.lstrip("/").partition("/")[0] != "v1"
