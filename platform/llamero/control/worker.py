@@ -1,7 +1,9 @@
 """The control worker: a Celery worker for control tasks, with the control loop beside it."""
 
+import warnings
 from typing import Any
 
+from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 
@@ -11,21 +13,15 @@ from llamero.control.loop import ControlLoop
 from llamero.control.reaping import reap
 from llamero.control.reconcile import reconcile
 
-# Beat would cost a message and a task a second for each step; a thread in the worker costs neither.
-ARGUMENTS = (
-    "worker",
-    "--pool=threads",
-    "--concurrency=2",
-    "--queues=control",
-    "--loglevel=INFO",
-    "--without-gossip",
-    "--without-mingle",
-    "--without-heartbeat",
-)
 
+def run_control_worker(name: str) -> int:
+    """Run until SIGTERM or SIGINT; give the exit code.
 
-def run_control_worker(name: str) -> None:
-    """Run until SIGTERM or SIGINT."""
+    Beat would cost a message and a task a second for each step; a thread in the worker costs
+    neither.
+    """
+    # Only JSON is accepted, so the risk that Celery warns a superuser of is not there.
+    warnings.simplefilter("ignore", SecurityWarning)
     loop = ControlLoop(connect(settings.REDIS_URL, max_connections=4), (reconcile, reap))
 
     def begin(**_: Any) -> None:
@@ -36,4 +32,16 @@ def run_control_worker(name: str) -> None:
 
     worker_ready.connect(begin, weak=False)
     worker_shutting_down.connect(end, weak=False)
-    app.worker_main([*ARGUMENTS, f"--hostname={name}"])
+    worker = app.Worker(
+        hostname=name,
+        pool_cls="threads",
+        concurrency=2,
+        queues=["control"],
+        quiet=True,
+        loglevel="INFO",
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)

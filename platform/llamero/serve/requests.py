@@ -24,7 +24,7 @@ def error_body(message: str, kind: str, code: str) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-class LimitedRequest(WebRequest):
+class LimitedRequest(WebRequest):  # type: ignore[misc]
     """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line."""
 
     max_body_bytes = 4 * 2**20

@@ -14,9 +14,14 @@ PREFIX_WIDTH = 8
 
 
 def say(line: str, *, source: str = "llamero") -> None:
-    """Print one line with its source; a terminal that is gone is no reason to stop."""
+    """Print one line with its source."""
+    show(f"{source:<{PREFIX_WIDTH}}| {line}")
+
+
+def show(text: str) -> None:
+    """Print text as it is; a terminal that is gone is no reason to stop."""
     try:
-        sys.stdout.write(f"{source:<{PREFIX_WIDTH}}| {line}\n")
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except OSError:
         return

@@ -36,6 +36,7 @@ class Readiness:
         self._is_web_up = False
         self._waiting = set(expected.deployments)
         self._told: dict[str, str] = {}
+        self.failures: list[str] = []
 
     @property
     def is_complete(self) -> bool:
@@ -64,7 +65,8 @@ class Readiness:
         failed = next((one for one in statuses if one.state is ReplicaState.FAILED), None)
         if failed is not None:
             self._waiting.discard(deployment)
-            return f"{deployment} FAILED: {failed.reason or 'no reason given'}"
+            self.failures.append(f"{deployment} failed: {failed.reason or 'no reason given'}")
+            return self.failures[-1]
         return f"loading {deployment}…{_percent(statuses)}"
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 from inference.relay.connect import UNREACHABLE, RedisError, connect
 from llamero.supervisor.children import Child
 from llamero.supervisor.home import Home, StartRefused
-from llamero.supervisor.output import say
+from llamero.supervisor.output import say, show
 from llamero.supervisor.parts import (
     STOP_ORDER,
     bootstrap_part,
@@ -120,10 +120,7 @@ class Supervisor:
                 if self._stop.wait(POLL_SECONDS):
                     return
                 self._keep_alive()
-        for line in welcome(
-            self.home, host=self.host, port=self.port, chat_model=expected.chat_model
-        ):
-            say(line)
+        show(welcome(self.home, self.host, self.port, expected.chat_model, readiness.failures))
 
     def _keep_alive(self) -> None:
         for child in self._children.values():

@@ -1,18 +1,20 @@
 """What a person reads when everything is up."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from llamero.supervisor.home import Home
 from llamero.supervisor.ports import browser_host
 
 
-def welcome(home: Home, *, host: str, port: int, chat_model: str) -> list[str]:
-    """Give the lines: addresses, where the secrets are, and a request to paste."""
+def welcome(home: Home, host: str, port: int, chat_model: str, failures: Sequence[str]) -> str:
+    """Give addresses, where the secrets are, and a request to paste; first, what went wrong."""
     site = f"http://{browser_host(host)}:{port}"
     lines = [
         "",
-        "Llamero is ready.",
+        "Llamero is ready." if not failures else "Llamero is ready, but not all of it:",
+        *(f"  {failure}" for failure in failures),
         "",
         f"  Playground  {site}/playground",
         f"  Admin       {site}/admin/",
@@ -23,7 +25,7 @@ def welcome(home: Home, *, host: str, port: int, chat_model: str) -> list[str]:
     ]
     if chat_model and home.demo_key.exists():
         lines += ["Try it:", "", *curl_lines(site, home.demo_key, chat_model), ""]
-    return lines
+    return "\n".join(lines)
 
 
 def curl_lines(site: str, key_file: Path, model: str) -> list[str]:

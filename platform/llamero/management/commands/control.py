@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -16,4 +17,4 @@ class Command(BaseCommand):
         """Work until told to stop."""
         from llamero.control.worker import run_control_worker
 
-        run_control_worker(f"control-{os.getpid()}@{socket.gethostname()}")
+        sys.exit(run_control_worker(f"control-{os.getpid()}@{socket.gethostname()}"))
