@@ -8,9 +8,11 @@ from typing import Any
 import daphne.server
 from daphne import http_protocol
 from daphne.endpoints import build_endpoint_description_strings
+from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer
 
 from llamero.serve.requests import LimitedRequest
+from llamero.streaming.flow_control import BoundedWebSocketProtocol
 
 logger = logging.getLogger("llamero.access")
 
@@ -70,6 +72,7 @@ def serve(application: Any, options: ServeOptions) -> None:
     LimitedRequest.max_body_bytes = options.max_body_bytes
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest
+    WebSocketFactory.protocol = BoundedWebSocketProtocol
     server = Server(
         application=application,
         endpoints=build_endpoint_description_strings(host=options.host, port=options.port),
@@ -79,6 +82,7 @@ def serve(application: Any, options: ServeOptions) -> None:
         proxy_forwarded_address_header="X-Forwarded-For" if options.is_behind_proxy else None,
         proxy_forwarded_proto_header="X-Forwarded-Proto" if options.is_behind_proxy else None,
         application_close_timeout=5,
+        ping_interval=10,
         server_name="",
     )
     server.run()

@@ -1,5 +1,13 @@
 """Paths of the WebSocket API."""
 
 from channels.routing import URLRouter
+from django.urls import path, re_path
 
-websocket_application = URLRouter([])
+from llamero.streaming.consumer import ChatConsumer, UnknownPathConsumer
+
+websocket_application = URLRouter(
+    [
+        path("ws/v1/chat", ChatConsumer.as_asgi()),
+        re_path(r"", UnknownPathConsumer.as_asgi()),
+    ]
+)

@@ -1,0 +1,73 @@
+"""Who is on the socket: the owner of an API key, or a signed-in member of the staff."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest, parse_cookie
+
+from llamero.accounts.authentication import read_bearer
+from llamero.accounts.selectors import Caller, find_caller
+from llamero.streaming.origins import Scope, read_header
+
+SUBPROTOCOL = "llamero.v1"
+KEY_SUBPROTOCOL_PREFIX = "llamero.key."
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A caller, and how to find out whether they still may call."""
+
+    caller: Caller
+    _find: Callable[[], Caller | None]
+
+    async def renew(self) -> Caller | None:
+        """Ask anew: keys are revoked, users leave, sessions end. None if that has happened."""
+        caller = await database_sync_to_async(self._find)()
+        return caller if caller is not None and caller.owner == self.caller.owner else None
+
+
+async def identify(find: Callable[[], Caller | None]) -> Identity | None:
+    """Ask who it is, on a thread that gives its database connection back."""
+    caller = await database_sync_to_async(find)()
+    return Identity(caller, find) if caller is not None else None
+
+
+async def identify_by_key(key: str) -> Identity | None:
+    """Find whose key this is; None for any key that is not good."""
+    return await identify(lambda: find_caller(key))
+
+
+async def identify_by_session(session_key: str) -> Identity | None:
+    """Find whose session this is; None unless an active member of the staff is signed in."""
+    return await identify(lambda: find_session_caller(session_key))
+
+
+def read_offered_key(scope: Scope) -> str | None:
+    """Give the API key of the handshake: Authorization header, else a subprotocol."""
+    authorization = read_header(scope, b"authorization")
+    if authorization is not None:
+        return read_bearer(authorization)
+    for name in scope.get("subprotocols", ()):
+        if name.startswith(KEY_SUBPROTOCOL_PREFIX):
+            return str(name.removeprefix(KEY_SUBPROTOCOL_PREFIX))
+    return None
+
+
+def read_session_key(scope: Scope) -> str | None:
+    """Give the session's key from the cookies of the handshake."""
+    cookies = parse_cookie(read_header(scope, b"cookie") or "")
+    return cookies.get(settings.SESSION_COOKIE_NAME) or None
+
+
+def find_session_caller(session_key: str) -> Caller | None:
+    """Find the member of the staff that a session belongs to."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    user = get_user(request)
+    if not (user.is_authenticated and user.is_active and user.is_staff):
+        return None
+    return Caller(user=user, key_id=None, owner=f"user:{user.pk}")

@@ -1,0 +1,160 @@
+"""One chat on a socket, from its start frame to its last frame."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from inference.protocol import events
+from llamero.accounts.selectors import Caller
+from llamero.api.errors import from_failed
+from llamero.streaming import frames
+from llamero.streaming.opening import Chat, open_chat
+
+logger = logging.getLogger(__name__)
+
+# How long a cancelled chat waits for the worker's own word of its end.
+CANCEL_GRACE_SECONDS = 3.0
+FINISH_REASONS = {
+    events.FinishReason.EOS: "stop",
+    events.FinishReason.STOP: "stop",
+    events.FinishReason.LENGTH: "length",
+    events.FinishReason.CANCELLED: "cancelled",
+}
+NOTHING_DONE = events.Done(events.FinishReason.CANCELLED, 0, 0, 0)
+LOST = events.Failed("engine_lost", "The worker was lost. Try again.", is_retryable=True)
+
+# The event loop keeps no strong reference to a task.
+_closing: set[asyncio.Future[None]] = set()
+
+
+class ChatJob:
+    """Opens a chat and turns its events into frames. Each run ends in exactly one done or error."""
+
+    def __init__(
+        self,
+        start: frames.StartFrame,
+        job_id: str,
+        send: Callable[[frames.ServerFrame], Awaitable[None]],
+    ) -> None:
+        self._id = job_id
+        self._body = start.body
+        self._send = send
+        self._model = ""
+        self._num_deltas = 0
+        self._is_cancelled = False
+        self._opening: asyncio.Task[Chat] | None = None
+        self._chat: Chat | None = None
+        self._limit = asyncio.timeout(None)
+
+    async def run(self, caller: Caller) -> None:
+        """Run to the end; being cancelled (the socket is gone) frees the slot at once.
+
+        Raises what the REST view would raise, if the chat cannot be opened.
+        """
+        chat = await self._open(caller)
+        if chat is None:
+            await self._tell(NOTHING_DONE)
+            return
+        try:
+            await self._follow(chat)
+        finally:
+            await asyncio.shield(chat.close())
+
+    async def cancel(self) -> None:
+        """End the chat, whether it is being opened, waits or runs. Its end still comes."""
+        if self._is_cancelled:
+            return
+        self._is_cancelled = True
+        if self._chat is not None:
+            await self._stop(self._chat)
+        elif self._opening is not None:
+            self._opening.cancel()
+
+    async def _open(self, caller: Caller) -> Chat | None:
+        """Open the chat; None if it was cancelled meanwhile."""
+        if self._is_cancelled:
+            return None
+        self._opening = asyncio.ensure_future(open_chat(self._body, caller))
+        try:
+            return await self._opening
+        except asyncio.CancelledError:
+            self._opening.add_done_callback(_close_unwanted)
+            task = asyncio.current_task()
+            if not self._is_cancelled or (task is not None and task.cancelling()):
+                raise
+            return None
+
+    async def _follow(self, chat: Chat) -> None:
+        self._model = chat.model
+        try:
+            async with self._limit:
+                self._chat = chat
+                await self._send(frames.Queued(self._id, chat.model))
+                if self._is_cancelled:
+                    await self._stop(chat)
+                async for event in chat:
+                    await self._tell(event)
+                    if isinstance(event, events.TERMINAL):
+                        return
+        except TimeoutError:
+            logger.warning("Chat %s heard nothing of its end after it was cancelled", self._id)
+        await self._tell(NOTHING_DONE if self._is_cancelled else LOST)
+
+    async def _stop(self, chat: Chat) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time() + CANCEL_GRACE_SECONDS)
+        await chat.cancel()
+
+    async def _tell(self, event: events.Event) -> None:
+        match event:
+            case events.Started():
+                frame: frames.ServerFrame = frames.Started(
+                    self._id, self._model, event.num_cached_tokens
+                )
+            case events.Progress():
+                frame = frames.Progress(self._id, event.num_processed, event.num_prompt_tokens)
+            case events.Tokens():
+                if not event.text:
+                    return
+                self._num_deltas += 1
+                frame = frames.Delta(self._id, self._num_deltas, event.text)
+            case events.Done():
+                frame = _describe_end(self._id, event)
+            case events.Failed():
+                frame = frames.describe_error(from_failed(event), self._id)
+            case _:
+                return
+        await self._send(frame)
+
+
+def _close_unwanted(opening: asyncio.Task[Chat]) -> None:
+    """Close a chat that had just been opened when its task was cancelled."""
+    if not opening.cancelled() and opening.exception() is None:
+        closing = asyncio.ensure_future(opening.result().close())
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+
+
+def _describe_end(job_id: str, done: events.Done) -> frames.Done:
+    timings = done.timings
+    return frames.Done(
+        id=job_id,
+        finish_reason=FINISH_REASONS[done.finish_reason],
+        usage=frames.Usage(
+            prompt_tokens=done.num_prompt_tokens,
+            completion_tokens=done.num_completion_tokens,
+            total_tokens=done.num_prompt_tokens + done.num_completion_tokens,
+            cached_tokens=done.num_cached_tokens,
+        ),
+        timings=frames.Timings(
+            prompt_n=timings.num_prompt_computed,
+            prompt_ms=timings.prompt_ms,
+            prompt_per_second=_rate(timings.num_prompt_computed, timings.prompt_ms),
+            predicted_n=done.num_completion_tokens,
+            predicted_ms=timings.predicted_ms,
+            predicted_per_second=_rate(done.num_completion_tokens, timings.predicted_ms),
+        ),
+    )
+
+
+def _rate(count: int, milliseconds: float) -> float:
+    return count * 1000 / milliseconds if milliseconds > 0 else 0.0

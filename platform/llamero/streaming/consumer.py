@@ -1,0 +1,207 @@
+"""The chat socket: who may use it, which chats run on it, and how it ends."""
+
+import asyncio
+import logging
+from typing import Any
+from uuid import uuid4
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
+
+from llamero.api.errors import describe_exception
+from llamero.errors import InvalidValue, LlameroError
+from llamero.streaming import frames
+from llamero.streaming.callers import (
+    SUBPROTOCOL,
+    Identity,
+    identify_by_key,
+    identify_by_session,
+    read_offered_key,
+    read_session_key,
+)
+from llamero.streaming.chat_job import ChatJob
+from llamero.streaming.origins import has_allowed_host, has_own_origin
+
+logger = logging.getLogger(__name__)
+
+NO_LAYER = ""
+UNAUTHENTICATED = 4401
+NO_SUCH_PATH = 4404
+AUTH_TIMEOUT_SECONDS = 5.0
+RECHECK_SECONDS = 3.0
+UNKNOWN_CALLER = LlameroError(401, "invalid_api_key", "Sign in, or give a valid API key.")
+REVOKED = LlameroError(401, "key_revoked", "This key or session is no longer valid.")
+
+
+class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Several chats on one socket; closing the socket ends them all at once."""
+
+    # No layer has this name: nothing is broadcast here, and Redis may be down.
+    channel_layer_alias = NO_LAYER
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._identity: Identity | None = None
+        self._jobs: dict[str, ChatJob] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one socket; nothing it started outlives it, whatever ends it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+
+    async def connect(self) -> None:
+        """Let the caller in, turn them away, or accept and wait for an auth frame."""
+        if not has_allowed_host(self.scope):
+            await self.close()
+            return
+        key, session_key = read_offered_key(self.scope), read_session_key(self.scope)
+        # A cookie is sent by whatever page asks: it counts only for pages of our own.
+        if key is None and session_key is not None and not has_own_origin(self.scope):
+            await self.close()
+            return
+        offered = self.scope.get("subprotocols", ())
+        await self.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+        if key is not None:
+            await self._welcome(await identify_by_key(key))
+        elif session_key is not None:
+            await self._welcome(await identify_by_session(session_key))
+        else:
+            self._spawn(self._close_unless_known())
+
+    async def disconnect(self, code: int) -> None:
+        """End every chat and wait until their slots are free."""
+        self._is_closing = True
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Act on one frame; a bad one is answered with an error and changes nothing."""
+        if self._is_closing:
+            return
+        try:
+            if text_data is None:
+                raise InvalidValue(None, "Frames are text, not binary.", "binary_frame")
+            frame = frames.read_frame(text_data)
+            if self._identity is None:
+                await self._authenticate(frame)
+            else:
+                await self._act(frame, self._identity)
+        except LlameroError as error:
+            if self._identity is None:
+                await self._refuse(UNKNOWN_CALLER)
+            else:
+                await self._send_frame(frames.describe_error(error))
+
+    async def _act(self, frame: frames.ClientFrame, identity: Identity) -> None:
+        match frame:
+            case frames.StartFrame():
+                await self._start(frame, identity)
+            case frames.CancelFrame():
+                job = self._jobs.get(frame.id)
+                if job is None:
+                    raise InvalidValue("id", "No chat of this id is running.", "unknown_id")
+                await job.cancel()
+            case frames.PingFrame():
+                await self._send_frame(frames.Pong())
+            case frames.AuthFrame():
+                raise InvalidValue("type", "The caller is known already.")
+
+    async def _start(self, start: frames.StartFrame, identity: Identity) -> None:
+        job_id = start.id or uuid4().hex
+        if job_id in self._jobs:
+            raise InvalidValue("id", "A chat of this id is running.", "id_in_use")
+        if len(self._jobs) >= frames.MAX_JOBS:
+            message = f"At most {frames.MAX_JOBS} chats may run on one socket."
+            refusal = LlameroError(429, "too_many_jobs", message, param="id")
+            await self._send_frame(frames.describe_error(refusal, job_id))
+            return
+        job = ChatJob(start, job_id, self._send_frame)
+        self._jobs[job_id] = job
+        self._spawn(self._run_job(job_id, job, identity))
+
+    async def _run_job(self, job_id: str, job: ChatJob, identity: Identity) -> None:
+        try:
+            caller = await identity.renew()
+            if caller is None:
+                await self._refuse(REVOKED)
+            else:
+                await job.run(caller)
+        except Exception as error:
+            await self._send_frame(frames.describe_error(describe_exception(error), job_id))
+        finally:
+            del self._jobs[job_id]
+
+    async def _authenticate(self, frame: frames.ClientFrame) -> None:
+        if isinstance(frame, frames.AuthFrame):
+            await self._welcome(await identify_by_key(frame.key))
+        else:
+            await self._refuse(UNKNOWN_CALLER)
+
+    async def _welcome(self, identity: Identity | None) -> None:
+        if identity is None:
+            await self._refuse(UNKNOWN_CALLER)
+            return
+        self._identity = identity
+        self._spawn(self._watch(identity))
+        await self._send_frame(frames.Hello())
+
+    async def _watch(self, identity: Identity) -> None:
+        """End running chats soon after their caller lost the right to run them."""
+        while True:
+            await asyncio.sleep(RECHECK_SECONDS)
+            try:
+                is_revoked = bool(self._jobs) and await identity.renew() is None
+            except DatabaseError:
+                logger.warning("The database did not say whether a caller is still allowed")
+                continue
+            if is_revoked:
+                await self._refuse(REVOKED)
+                return
+
+    async def _close_unless_known(self) -> None:
+        await asyncio.sleep(AUTH_TIMEOUT_SECONDS)
+        if self._identity is None:
+            await self._refuse(UNKNOWN_CALLER)
+
+    async def _refuse(self, error: LlameroError) -> None:
+        """Say why, close the socket, and end what runs on it."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        await self.send(text_data=frames.encode_frame(frames.describe_error(error)))
+        await self.close(code=UNAUTHENTICATED)
+        current = asyncio.current_task()
+        for task in self._tasks - {current}:
+            task.cancel()
+
+    async def _send_frame(self, frame: frames.ServerFrame) -> None:
+        if not self._is_closing:
+            await self.send(text_data=frames.encode_frame(frame))
+
+    def _spawn(self, coroutine: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("A task of a chat socket failed", exc_info=task.exception())
+
+
+class UnknownPathConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Turns away sockets on paths that do not exist, without a traceback."""
+
+    channel_layer_alias = NO_LAYER
+
+    async def connect(self) -> None:
+        """Refuse the handshake."""
+        await self.close(code=NO_SUCH_PATH)

@@ -1,0 +1,189 @@
+"""What travels over the chat socket: the frames clients send and the frames they get."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from llamero.api.errors import error_object
+from llamero.api.json_body import parse_json
+from llamero.errors import InvalidValue, LlameroError
+
+PROTOCOL_VERSION = 1
+MAX_FRAME_BYTES = 256 * 1024
+MAX_JOBS = 8
+_JOB_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthFrame:
+    """The API key of a caller who could send it neither as a header nor as a subprotocol."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartFrame:
+    """A chat to begin. ``body`` is what a REST client would post to /v1/chat/completions."""
+
+    id: str | None
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelFrame:
+    """A chat to end now."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PingFrame:
+    """A sign of life, answered with a pong."""
+
+
+ClientFrame = AuthFrame | StartFrame | CancelFrame | PingFrame
+
+
+class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
+    """The caller is known; chats may start."""
+
+    version: int = PROTOCOL_VERSION
+    max_jobs: int = MAX_JOBS
+    max_frame_bytes: int = MAX_FRAME_BYTES
+
+
+class Queued(msgspec.Struct, frozen=True, tag_field="type", tag="queued"):
+    """The chat was accepted and waits for a slot."""
+
+    id: str
+    model: str
+
+
+class Started(msgspec.Struct, frozen=True, tag_field="type", tag="started"):
+    """A slot has taken the chat."""
+
+    id: str
+    model: str
+    cached_tokens: int
+
+
+class Progress(msgspec.Struct, frozen=True, tag_field="type", tag="progress"):
+    """Prompt tokens computed so far, cached ones included."""
+
+    id: str
+    processed: int
+    total: int
+
+
+class Delta(msgspec.Struct, frozen=True, tag_field="type", tag="delta"):
+    """New text. ``seq`` is 1, 2, 3… without holes, for each chat of its own."""
+
+    id: str
+    seq: int
+    text: str
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Token counts, as in the REST API plus ``cached_tokens`` (a part of the prompt's)."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cached_tokens: int
+
+
+class Timings(msgspec.Struct, frozen=True):
+    """Where the time went. ``predicted_*`` is the answer; 0 where nothing was measured."""
+
+    prompt_n: int
+    prompt_ms: float
+    prompt_per_second: float
+    predicted_n: int
+    predicted_ms: float
+    predicted_per_second: float
+
+
+class Done(msgspec.Struct, frozen=True, tag_field="type", tag="done"):
+    """The chat has ended well: stop, length or cancelled."""
+
+    id: str
+    finish_reason: str
+    usage: Usage
+    timings: Timings
+
+
+class Error(msgspec.Struct, frozen=True, tag_field="type", tag="error", omit_defaults=True):
+    """Something failed: the chat ``id``, or the frame or the socket if there is no id.
+
+    ``error`` is the REST API's error object.
+    """
+
+    error: dict[str, Any]
+    id: str | None = None
+    retryable: bool = False
+
+
+class Pong(msgspec.Struct, frozen=True, tag_field="type", tag="pong"):
+    """The answer to a ping."""
+
+
+ServerFrame = Hello | Queued | Started | Progress | Delta | Done | Error | Pong
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode_frame(frame: ServerFrame) -> str:
+    """Give the JSON text of a frame."""
+    return _encoder.encode(frame).decode()
+
+
+def describe_error(error: LlameroError, job_id: str | None = None) -> Error:
+    """Give the frame of an error."""
+    body = error_object(error, is_native=False)
+    return Error(body, job_id, retryable=error.retry_after is not None)
+
+
+def read_frame(text: str) -> ClientFrame:
+    """Read what a client sent; raises LlameroError and nothing else, whatever it is."""
+    raw = text.encode()
+    if len(raw) > MAX_FRAME_BYTES:
+        message = f"A frame may have {MAX_FRAME_BYTES} bytes at most."
+        raise InvalidValue(None, message, "frame_too_large")
+    fields = parse_json(raw)
+    if not isinstance(fields, dict):
+        raise InvalidValue(None, "A frame must be a JSON object.", "invalid_frame")
+    kind = fields.pop("type", "start" if "model" in fields else None)
+    if kind == "start":
+        return StartFrame(id=_read_id(fields), body=fields)
+    if kind == "cancel":
+        return CancelFrame(id=_require_id(fields))
+    if kind == "auth":
+        return AuthFrame(key=_read_key(fields))
+    if kind == "ping":
+        return PingFrame()
+    raise InvalidValue("type", "type must be start, cancel, ping or auth.", "unknown_frame_type")
+
+
+def _read_id(fields: dict[str, Any]) -> str | None:
+    value = fields.pop("id", None)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _JOB_ID.fullmatch(value):
+        raise InvalidValue("id", "id must be 1 to 64 letters, digits or any of _.:-")
+    return value
+
+
+def _require_id(fields: dict[str, Any]) -> str:
+    job_id = _read_id(fields)
+    if job_id is None:
+        raise InvalidValue("id", "id is missing.", "missing_required_parameter")
+    return job_id
+
+
+def _read_key(fields: dict[str, Any]) -> str:
+    key = fields.get("key")
+    if not isinstance(key, str):
+        raise InvalidValue("key", "key must be a string.")
+    return key
