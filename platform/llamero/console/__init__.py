@@ -1,0 +1,1 @@
+"""Pages for people: the landing page, the playground, the admin's dashboard."""

@@ -1,5 +1,18 @@
 """Paths of the console."""
 
-from django.urls.resolvers import URLPattern
+from django.templatetags.static import static
+from django.urls import path
+from django.views.generic import RedirectView
 
-urlpatterns: list[URLPattern] = []
+from llamero.console.dashboard import show_overview
+from llamero.console.landing import show_landing
+from llamero.console.playground import list_playground_models, show_playground
+
+app_name = "console"
+urlpatterns = [
+    path("", show_landing, name="landing"),
+    path("playground", show_playground, name="playground"),
+    path("playground/models", list_playground_models, name="playground-models"),
+    path("overview", show_overview, name="overview"),
+    path("favicon.ico", RedirectView.as_view(url=static("llamero/logo.svg"))),
+]
