@@ -21,5 +21,5 @@ async def echo_size(scope: Any, receive: Any, send: Any) -> None:
 if __name__ == "__main__":
     import llamero.serve.requests as requests
 
-    requests.ARRIVAL_SECONDS = float(os.environ.get("ARRIVAL_SECONDS", "20"))
+    requests.ARRIVAL_SECONDS = int(os.environ.get("ARRIVAL_SECONDS", "20"))
     serve(echo_size, ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=100_000))

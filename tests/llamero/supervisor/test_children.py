@@ -48,11 +48,12 @@ def test_a_child_that_ended_is_started_again(
     child.start()
     wait_until(lambda: "up" in read_log(tmp_path), seconds=10, what="the first start")
     child.kill()
-    wait_until(
-        lambda: child.keep_alive() or read_log(tmp_path).count("up") == 2,
-        seconds=10,
-        what="a second start",
-    )
+
+    def is_up_again() -> bool:
+        child.keep_alive()
+        return read_log(tmp_path).count("up") == 2
+
+    wait_until(is_up_again, seconds=10, what="a second start")
     child.kill()
 
 
