@@ -6,6 +6,7 @@ from celery import shared_task
 from django.core.exceptions import ValidationError
 
 from models_registry.models import ModelVersion, VersionState
+from models_registry.services.deployments import create_deployment
 from models_registry.services.importing import finish_import
 from models_registry.services.store import remove_unused_files
 
@@ -13,13 +14,15 @@ CONTROL_QUEUE = "control"
 
 
 @shared_task(name="models_registry.finish_import", queue=CONTROL_QUEUE, ignore_result=True)
-def finish_import_task(version_pk: int, paths: list[str]) -> None:
+def finish_import_task(version_pk: int, paths: list[str], is_deployed: bool) -> None:
     """Store and examine the files of a version; its state tells how that went."""
     version = ModelVersion.objects.filter(pk=version_pk, state=VersionState.IMPORTING).first()
     if version is None:
         return
     try:
         finish_import(version=version, paths=[Path(path) for path in paths])
+        if is_deployed and not version.model.deployments.exists():
+            create_deployment(model=version.model)
     except ValidationError:
         # The version is rejected with the reason; there is nobody here to tell.
         return

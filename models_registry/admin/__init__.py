@@ -1,0 +1,5 @@
+"""The registry in the admin."""
+
+from models_registry.admin import deployment, file, model, users, version
+
+__all__ = ["deployment", "file", "model", "users", "version"]

@@ -1,0 +1,145 @@
+"""Deployments in the admin: profile, state, memory, and the switches."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from unfold.admin import ModelAdmin
+from unfold.decorators import action, display
+
+from models_registry.admin.labels import DEPLOYMENT_COLOURS, state_of
+from models_registry.models import Deployment, Model
+from models_registry.models.deployment import PROFILE_FIELDS
+from models_registry.services.deployments import (
+    default_profile,
+    enable_deployments,
+    estimate_deployment,
+    restart_deployments,
+)
+
+_NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version"))
+
+
+@admin.register(Deployment)
+class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
+    """State and reason are what control found; the rest is what should be."""
+
+    list_display = ("slug", "model", "state_label", "reason", "enabled", "num_slots", "memory")
+    list_filter = ("state", "enabled")
+    list_select_related = ("model", "pinned_version")
+    search_fields = ("slug", "model__slug", "model__title")
+    readonly_fields = ("state_label", "reason", "state_changed_at", "memory", "generation")
+    actions = ("enable", "disable", "restart")
+    actions_submit_line = ("save_and_restart",)
+    fieldsets = (
+        (None, {"fields": ("slug", "model", "pinned_version", "enabled")}),
+        ("State", {"fields": ("state_label", "reason", "state_changed_at", "generation")}),
+        ("Replicas", {"fields": ("min_replicas", "max_replicas")}),
+        (
+            "Context and slots",
+            {
+                "fields": (
+                    "context_length",
+                    "num_slots",
+                    "memory",
+                    "max_queue",
+                    "job_timeout_seconds",
+                )
+            },
+        ),
+        (
+            "Cache and batching",
+            {
+                "fields": (
+                    ("cache_type_k", "cache_type_v"),
+                    ("flash_attention", "is_kv_unified"),
+                    ("step_token_budget", "prefill_chunk"),
+                    "pooling",
+                )
+            },
+        ),
+        (
+            "Machine",
+            {
+                "fields": (
+                    "num_threads",
+                    "num_gpu_layers",
+                    ("main_gpu", "tensor_split"),
+                    ("use_mmap", "use_mlock"),
+                )
+            },
+        ),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Fix the name (its queue hangs on it) and the model once the deployment exists."""
+        return (*self.readonly_fields, "slug", "model") if obj else self.readonly_fields
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer values that fit the model, when one is named in the address."""
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        pk = str(initial.get("model", ""))
+        model = Model.objects.filter(pk=pk).first() if pk.isdecimal() else None
+        if model is None:
+            return initial
+        version = model.versions.filter(is_current=True).first()
+        return {"slug": model.slug, **default_profile(model, version), **initial}
+
+    def save_model(
+        self, request: HttpRequest, obj: Deployment, form: "forms.ModelForm[Any]", change: bool
+    ) -> None:
+        """Save; replicas are replaced when what they run with has changed."""
+        if change and _NEEDS_NEW_REPLICA & set(form.changed_data):
+            obj.generation += 1
+        super().save_model(request, obj, form, change)
+
+    @display(description="State", label=DEPLOYMENT_COLOURS)  # type: ignore[untyped-decorator]
+    def state_label(self, deployment: Deployment) -> tuple[str, str]:
+        """Show how it is going."""
+        return state_of(deployment)
+
+    @display(description="Memory per replica")  # type: ignore[untyped-decorator]
+    def memory(self, deployment: Deployment) -> str:
+        """Show weights and full KV cache, as far as the header tells."""
+        version = deployment.pinned_version if deployment.pk else None
+        if version is None and deployment.pk:
+            version = deployment.model.versions.filter(is_current=True).first()
+        if version is None:
+            return "unknown"
+        estimate = estimate_deployment(deployment, version)
+        weights = filesizeformat(estimate.weights_bytes)
+        slot = filesizeformat(estimate.kv_bytes_per_slot)
+        total = filesizeformat(estimate.total_bytes)
+        return f"up to {total} (weights {weights}, {slot} for each of {estimate.num_slots} slots)"
+
+    @action(description="Enable", permissions=["change"])  # type: ignore[untyped-decorator]
+    def enable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
+        """Have the chosen deployments run."""
+        self._switch(request, deployments, is_enabled=True)
+
+    @action(description="Disable", permissions=["change"])  # type: ignore[untyped-decorator]
+    def disable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
+        """Have the chosen deployments stopped."""
+        self._switch(request, deployments, is_enabled=False)
+
+    def _switch(
+        self, request: HttpRequest, deployments: QuerySet[Deployment], *, is_enabled: bool
+    ) -> None:
+        count = enable_deployments(deployments=deployments, is_enabled=is_enabled)
+        words = "enabled" if is_enabled else "disabled"
+        self.message_user(request, f"{count} deployment(s) {words}.", messages.SUCCESS)
+
+    @action(description="Restart", permissions=["change"])  # type: ignore[untyped-decorator]
+    def restart(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
+        """Have the replicas of the chosen deployments replaced."""
+        count = restart_deployments(deployments=deployments)
+        self.message_user(request, f"{count} deployment(s) will restart.", messages.SUCCESS)
+
+    @action(description="Save and restart", permissions=["change"])  # type: ignore[untyped-decorator]
+    def save_and_restart(self, request: HttpRequest, deployment: Deployment) -> None:
+        """Have the replicas of this deployment replaced, after saving."""
+        restart_deployments(deployments=Deployment.objects.filter(pk=deployment.pk))
+        self.message_user(request, f"{deployment} will restart.", messages.SUCCESS)

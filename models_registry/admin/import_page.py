@@ -1,0 +1,77 @@
+"""The page that imports files which lie on the server."""
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.views.generic import FormView
+from kombu.exceptions import OperationalError
+from unfold.views import UnfoldModelAdminViewMixin
+
+from inference.protocol.replicas import ModelKind
+from models_registry.admin.import_form import ImportForm, find_shards, list_importable_files
+from models_registry.models import ModelVersion, VersionState
+from models_registry.services.importing import begin_import
+from models_registry.services.versions import move_version
+from models_registry.tasks import finish_import_task
+
+logger = logging.getLogger(__name__)
+
+
+class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-arg]
+    """Check names and header at once; store and probe in the control worker."""
+
+    title = "Import a model"
+    permission_required = ("models_registry.add_model",)
+    template_name = "models_registry/import.html"
+    form_class = ImportForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add what the template lists."""
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        files = [(str(path), path.stat().st_size) for path in list_importable_files()]
+        return {**context, "files": files, "folders": settings.IMPORT_DIRS}
+
+    def form_valid(self, form: ImportForm) -> HttpResponse:
+        """Begin the import, or show the form again with the reason beside its field."""
+        values = form.cleaned_data
+        paths = find_shards(values["path"])
+        target = values["model"]
+        try:
+            version = begin_import(
+                paths=paths,
+                slug=target.slug if target else values["slug"],
+                title=values["title"],
+                kind=ModelKind(values["kind"]) if values["kind"] else None,
+                is_new_version=target is not None,
+            )
+        except ValidationError as error:
+            _show_error(form, error)
+            return self.form_invalid(form)
+        self.model_admin.log_addition(self.request, version.model, f"Importing {version}.")
+        self._hand_over(version, [str(path) for path in paths], values["deploy"])
+        url = reverse("admin:models_registry_modelversion_change", args=[version.pk])
+        return HttpResponseRedirect(url)
+
+    def _hand_over(self, version: ModelVersion, paths: list[str], is_deployed: bool) -> None:
+        """Let the control worker go on; without a broker the version says so."""
+        try:
+            finish_import_task.apply_async((version.pk, paths, is_deployed), retry=False)
+        except OperationalError:
+            logger.warning("No broker to hand the import of version %s to", version.pk)
+            reason = "The control worker cannot be reached. Import the file again."
+            move_version(version=version, state=VersionState.REJECTED, reason=reason)
+            messages.error(self.request, reason)
+
+
+def _show_error(form: ImportForm, error: ValidationError) -> None:
+    """Put an error beside the field it is about; what is wrong with a file belongs to the path."""
+    if not hasattr(error, "error_dict"):
+        form.add_error("path", error)
+        return
+    for name, errors in error.error_dict.items():
+        form.add_error(name if name in form.fields else None, errors)

@@ -1,0 +1,66 @@
+"""How states and numbers read in the admin."""
+
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
+
+DEPLOYMENT_COLOURS = {
+    DeploymentState.STOPPED.value: "",
+    DeploymentState.PENDING.value: "warning",
+    DeploymentState.LOADING.value: "info",
+    DeploymentState.READY.value: "success",
+    DeploymentState.FAILED.value: "danger",
+}
+VERSION_COLOURS = {
+    VersionState.IMPORTING.value: "info",
+    VersionState.INSPECTING.value: "info",
+    VersionState.PROBING.value: "info",
+    VersionState.READY.value: "success",
+    VersionState.REJECTED.value: "danger",
+    VersionState.QUARANTINED.value: "danger",
+}
+_FACT_NAMES = {
+    "architecture": "Architecture",
+    "name": "Name in the file",
+    "license": "Licence",
+    "quantization": "Quantization",
+    "num_params": "Parameters",
+    "size_bytes": "Size",
+    "context_length": "Context trained for",
+    "embedding_length": "Width",
+    "num_layers": "Layers",
+    "num_heads": "Attention heads",
+    "num_kv_heads": "KV heads",
+    "num_vocab": "Vocabulary",
+    "tokenizer": "Tokenizer",
+    "pooling": "Pooling",
+    "has_chat_template": "Chat template",
+    "warnings": "Warnings",
+}
+
+
+def state_of(thing: Deployment | ModelVersion) -> tuple[str, str]:
+    """Give a state's value (which picks the colour) and its name."""
+    return thing.state, thing.get_state_display()
+
+
+def show_facts(version: ModelVersion) -> SafeString:
+    """Lay the facts of a version out for reading."""
+    rows = [
+        (name, _show_fact(key, version.facts[key]))
+        for key, name in _FACT_NAMES.items()
+        if version.facts.get(key) not in (None, "", [], 0)
+    ]
+    return format_html_join("", "<div><strong>{}:</strong> {}</div>", rows)
+
+
+def _show_fact(key: str, value: object) -> str:
+    if key == "size_bytes" and isinstance(value, int):
+        return filesizeformat(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
