@@ -130,11 +130,11 @@ class GatewayRelay:
             async with asyncio.timeout(CALL_SECONDS):
                 return await call
         except (*UNREACHABLE, TimeoutError) as error:
-            raise _unavailable() from error
+            raise broker_unavailable() from error
         except RedisError as error:
             # Out of memory, read-only, loading: the server is there and cannot do its work.
             logger.error("the server refused a call: %s", error)
-            raise _unavailable() from error
+            raise broker_unavailable() from error
 
 
 def no_ready_replica() -> EngineError:
@@ -144,7 +144,8 @@ def no_ready_replica() -> EngineError:
     )
 
 
-def _unavailable() -> EngineError:
+def broker_unavailable() -> EngineError:
+    """Say that the server cannot be reached or cannot do its work."""
     return EngineError(
         ErrorCode.BROKER_UNAVAILABLE,
         "The service cannot take requests right now. Please try again.",

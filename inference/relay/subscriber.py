@@ -3,18 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
-from redis.exceptions import ConnectionError as RedisConnectionError
 
 from inference.protocol.text import TextReply
-from inference.relay.connect import UNREACHABLE, AsyncRedis
 from inference.relay.frames import EventFrame, decode_message
 from inference.relay.keys import gateway_channel
+from inference.relay.wire import Wire, open_wire
 
 logger = logging.getLogger(__name__)
 PING_SECONDS = 3.0
+CONNECT_SECONDS = 1.0
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 
@@ -27,54 +26,57 @@ class Subscriber:
 
     def __init__(
         self,
-        redis: AsyncRedis,
+        url: str,
         gateway: str,
         on_message: Callable[[list[EventFrame] | TextReply], None],
         on_link: Callable[[], None],
     ) -> None:
-        self._redis = redis
+        self._url = url
         self._channel = gateway_channel(gateway)
         self._on_message = on_message
         self._on_link = on_link
         self.is_linked = asyncio.Event()
 
     async def run(self) -> None:
-        """Listen until cancelled, then close the connections."""
+        """Listen until cancelled."""
         pause = FIRST_PAUSE_SECONDS
-        try:
-            while True:
-                try:
-                    await self._listen()
-                except UNREACHABLE as error:
-                    if self.is_linked.is_set():
-                        logger.warning("the event link broke: %s", error)
-                        pause = FIRST_PAUSE_SECONDS
-                    self.is_linked.clear()
-                await asyncio.sleep(pause)
+        while True:
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    wire = await open_wire(self._url, self._hear)
+            except (OSError, TimeoutError):
                 pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
-        finally:
-            await self._redis.aclose()
+            else:
+                await self._attend(wire)
+                pause = FIRST_PAUSE_SECONDS
+            await asyncio.sleep(pause)
 
-    async def _listen(self) -> None:
-        untyped: Any = self._redis
-        async with untyped.pubsub() as pubsub:
-            await pubsub.subscribe(self._channel)
-            is_pinged = False
-            while True:
-                message = await pubsub.get_message(timeout=PING_SECONDS)
-                if message is None:
-                    # Silence: a live server answers a ping, a dead or paused one does not.
-                    if is_pinged:
-                        raise RedisConnectionError("no answer to a ping")
-                    await pubsub.ping()
-                    is_pinged = True
-                    continue
-                is_pinged = False
-                if message["type"] == "message":
-                    self._deliver(message["data"])
-                elif message["type"] == "subscribe":
-                    self.is_linked.set()
-                    self._on_link()
+    async def _attend(self, wire: Wire) -> None:
+        """Subscribe, then stay until the link breaks. Silence is tested with a ping."""
+        try:
+            wire.send("SUBSCRIBE", self._channel)
+            num_heard = -1
+            while not wire.closed.done():
+                await asyncio.wait((wire.closed,), timeout=PING_SECONDS)
+                if wire.num_heard == num_heard:
+                    break
+                num_heard = wire.num_heard
+                wire.send("PING")
+            if self.is_linked.is_set():
+                logger.warning("the event link broke")
+        finally:
+            self.is_linked.clear()
+            wire.close()
+
+    def _hear(self, reply: object) -> None:
+        match reply:
+            case [b"message", _, bytes(raw)]:
+                self._deliver(raw)
+            case [b"subscribe", *_]:
+                self.is_linked.set()
+                self._on_link()
+            case Exception():
+                logger.error("the event link was refused: %s", reply)
 
     def _deliver(self, raw: bytes) -> None:
         try:

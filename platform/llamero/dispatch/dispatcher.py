@@ -3,6 +3,7 @@
 import asyncio
 import os
 import uuid
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -12,13 +13,13 @@ from inference.protocol.replicas import ModelFacts, ReplicaStatus
 from inference.protocol.text import Detokenized, Rendered, TextQuestion, TextReply, Tokenized
 from inference.relay.connect import connect_async
 from inference.relay.frames import EventFrame
-from inference.relay.gateway import Admission, GatewayRelay
+from inference.relay.gateway import Admission, GatewayRelay, broker_unavailable
 from inference.relay.subscriber import Subscriber
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.questions import Questions
 from llamero.dispatch.statuses import Statuses
 from llamero.dispatch.stream import JobStream
-from llamero.dispatch.tickets import TicketOffice
+from llamero.dispatch.tickets import TicketOffice, send_ticket
 from llamero.dispatch.watcher import Watcher
 
 LINK_SECONDS = 2.5
@@ -30,18 +31,20 @@ class Dispatcher:
     Every failure is an EngineError; a server out of reach is one within 3 seconds.
     """
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(
+        self, redis_url: str, *, publish_ticket: Callable[[str], None] = send_ticket
+    ) -> None:
         self.gateway_id = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
-        redis = connect_async(redis_url)
-        self._relay = GatewayRelay(redis)
+        self._redis = connect_async(redis_url)
+        self._relay = GatewayRelay(self._redis)
         self._streams: dict[str, JobStream] = {}
-        self._tickets = TicketOffice()
+        self._tickets = TicketOffice(publish_ticket)
         self._farewells = Farewells(self._relay)
         self._questions = Questions(self._relay, self.gateway_id)
         self._statuses = Statuses(self._relay)
         self._watcher = Watcher(self._relay, self._streams, self._farewells, self._tickets)
         self._subscriber = Subscriber(
-            redis, self.gateway_id, self._on_message, self._watcher.reread_all
+            redis_url, self.gateway_id, self._on_message, self._watcher.reread_all
         )
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -54,18 +57,22 @@ class Dispatcher:
 
     async def facts(self, deployment: str) -> ModelFacts:
         """Give what the loaded model says of itself (at most a second old)."""
+        self._start()
         return await self._statuses.facts(deployment)
 
     async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
         """Give the live replicas of a deployment, or all (at most a second old)."""
+        self._start()
         return await self._statuses.of(deployment)
 
     async def num_waiting(self, deployment: str) -> int:
         """Count the jobs that wait for a slot."""
+        self._start()
         return await self._relay.num_waiting(deployment)
 
     async def ping(self) -> None:
         """Raise EngineError BROKER_UNAVAILABLE unless the server answers."""
+        self._start()
         await self._relay.ping()
 
     async def submit(self, job: Job, *, max_queue: int) -> JobStream:
@@ -114,26 +121,32 @@ class Dispatcher:
         self._tasks.clear()
         self._tickets.close()
 
-    async def _link(self) -> None:
-        """Start listening on first use. Later breaks of the link are mended behind our back."""
-        if self._tasks and not self._tasks[0].done():
-            if self._subscriber.is_linked.is_set():
-                return
-        else:
+    def _start(self) -> None:
+        """Start listening on first use; cancelling the tasks closes the connections."""
+        if not self._tasks or self._tasks[0].done():
             loop = asyncio.get_running_loop()
             self._tasks = [
-                loop.create_task(self._subscriber.run()),
+                loop.create_task(self._listen()),
                 loop.create_task(self._watcher.run()),
             ]
+
+    async def _listen(self) -> None:
+        try:
+            await self._subscriber.run()
+        finally:
+            self._farewells.close()
+            await self._redis.aclose()
+
+    async def _link(self) -> None:
+        """Wait until events can be heard. Later breaks of the link are mended behind our back."""
+        self._start()
+        if self._subscriber.is_linked.is_set():
+            return
         try:
             async with asyncio.timeout(LINK_SECONDS):
                 await self._subscriber.is_linked.wait()
         except TimeoutError as error:
-            raise EngineError(
-                ErrorCode.BROKER_UNAVAILABLE,
-                "The service cannot take requests right now. Please try again.",
-                is_retryable=True,
-            ) from error
+            raise broker_unavailable() from error
 
     def _on_message(self, message: list[EventFrame] | TextReply) -> None:
         if isinstance(message, TextReply):

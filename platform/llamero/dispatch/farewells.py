@@ -43,6 +43,12 @@ class Farewells:
         if self._cancels and (self._cancelling is None or self._cancelling.done()):
             self._cancelling = asyncio.get_running_loop().create_task(self._send_cancels())
 
+    def close(self) -> None:
+        """Stop sending; what is left ends by its deadline or expires."""
+        for task in (self._cancelling, self._releasing):
+            if task is not None:
+                task.cancel()
+
     async def _send_cancels(self) -> None:
         while self._cancels:
             batch = dict(self._cancels)

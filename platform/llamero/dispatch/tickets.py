@@ -1,6 +1,7 @@
 """How sleeping slots are woken: Celery tasks without payload, published off the event loop."""
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from kombu.exceptions import OperationalError
@@ -15,7 +16,8 @@ MAX_PENDING = 512
 class TicketOffice:
     """Publishes tickets from one thread. The watcher asks again for a ticket that was lost."""
 
-    def __init__(self) -> None:
+    def __init__(self, publish: Callable[[str], None]) -> None:
+        self._publish_one = publish
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tickets")
         self._num_pending = 0
 
@@ -31,7 +33,7 @@ class TicketOffice:
 
     def _publish(self, deployment: str) -> None:
         try:
-            send_ticket(deployment)
+            self._publish_one(deployment)
         except OperationalError as error:
             logger.warning("a ticket for %s was not published: %s", deployment, error)
         finally:

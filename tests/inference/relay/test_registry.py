@@ -1,0 +1,73 @@
+"""Heartbeats, desired state, text lane and mailboxes say what was put into them."""
+
+import time
+
+from inference.protocol.nodes import NodeStatus
+from inference.protocol.replicas import ModelKind, ReplicaSpec
+from inference.protocol.text import Detokenize, Detokenized, TextReply, TextRequest
+from inference.relay.desired import DesiredState
+from inference.relay.frames import decode_message
+from inference.relay.keys import gateway_channel
+from inference.relay.mailbox import WakeInbox
+from inference.relay.registry import ReplicaRegistry
+from inference.relay.text_lane import TextLane
+from tests.inference.relay.fakes import make_status
+
+
+async def test_replicas_are_listed_by_deployment(client, gateway):
+    registry = ReplicaRegistry(client)
+    first, second, other = make_status("a"), make_status("b"), make_status("c", deployment="x")
+    for status in (second, first, other):
+        registry.beat(status)
+    assert registry.list("chat") == (first, second)
+    assert registry.list() == await gateway.replicas() == (first, second, other)
+    registry.remove("a")
+    assert registry.get("a") is None
+    assert registry.list("chat") == (second,)
+
+
+def test_a_lease_runs_five_seconds(client):
+    ReplicaRegistry(client).beat(make_status("a"))
+    assert 4000 < client.pttl("lm:rep:a") <= 5000
+
+
+def test_a_node_is_woken_when_its_specs_change_only(client):
+    state = DesiredState(client)
+    assert state.read("here") is None
+    spec = ReplicaSpec(
+        replica="a", deployment="chat", model="m", kind=ModelKind.CHAT, files=("f",), sha256=("0",)
+    )
+    with WakeInbox(client, "here") as inbox:
+        assert inbox.listen(0.05) == ()
+        assert state.publish("here", (spec,))
+        assert inbox.listen(2) == ("changed",)
+        assert not state.publish("here", (spec,))
+        assert inbox.listen(0.05) == ()
+    assert state.read("here") == (spec,)
+
+
+def test_nodes_are_listed_while_they_beat(client):
+    state = DesiredState(client)
+    here = NodeStatus(node="here", num_cores=2)
+    state.beat_node(here)
+    assert state.nodes() == (here,)
+    state.remove_node("here")
+    assert state.nodes() == ()
+
+
+async def test_a_question_reaches_a_replica_and_its_answer_the_gateway(client, gateway):
+    ReplicaRegistry(client).beat(make_status())
+    lane = TextLane(client, "chat")
+    late = TextRequest(
+        id="1", gateway="gw", deadline=time.time() - 1, question=Detokenize(tokens=())
+    )
+    fresh = TextRequest(id="2", gateway="gw", deadline=time.time() + 9, question=late.question)
+    await gateway.ask("chat", late)
+    await gateway.ask("chat", fresh)
+    assert lane.take(1) == fresh
+    with client.pubsub(ignore_subscribe_messages=True) as pubsub:
+        pubsub.subscribe(gateway_channel("gw"))
+        pubsub.get_message(timeout=1)
+        lane.reply(fresh, Detokenized(text="hi"))
+        message = pubsub.get_message(timeout=2)
+    assert decode_message(message["data"]) == TextReply(id="2", answer=Detokenized(text="hi"))

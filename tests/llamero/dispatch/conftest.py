@@ -1,0 +1,76 @@
+"""A real server, a replica driven by hand, and a dispatcher between them."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from inference.protocol.events import Event
+from inference.relay.connect import SyncRedis, connect
+from inference.relay.mailbox import CancelInbox
+from inference.relay.registry import ReplicaRegistry
+from inference.relay.text_lane import TextLane
+from inference.relay.waiting import WaitingSet
+from inference.relay.writer import EventWriter
+from llamero.dispatch.dispatcher import Dispatcher
+from tests.inference.relay.broker import Broker
+from tests.inference.relay.fakes import make_status
+
+
+class Replica:
+    """A replica without an engine: every move is made by the test."""
+
+    def __init__(self, redis: SyncRedis, name: str = "chat-1") -> None:
+        self.name = name
+        self.redis = redis
+        self.registry = ReplicaRegistry(redis)
+        self.waiting = WaitingSet(redis, "chat")
+        self.writer = EventWriter(redis)
+        self.lane = TextLane(redis, "chat")
+        self.inbox = CancelInbox(redis, name)
+
+    def beat(self) -> None:
+        self.registry.beat(make_status(self.name))
+
+    def take(self) -> str:
+        job = self.waiting.take(self.name)
+        assert job is not None
+        return job.id
+
+    def write(self, job: str, seq: int, *events: Event) -> None:
+        self.writer.write([(job, 1, seq + index, event) for index, event in enumerate(events)])
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with tempfile.TemporaryDirectory(prefix="dispatch") as folder:
+        server = Broker(Path(folder))
+        server.start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def replica(broker: Broker) -> Iterator[Replica]:
+    with connect(broker.url) as redis:
+        redis.flushall()
+        replica = Replica(redis)
+        replica.beat()
+        yield replica
+        replica.inbox.close()
+
+
+@pytest.fixture
+def tickets() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def dispatcher(
+    broker: Broker, replica: Replica, tickets: list[str]
+) -> AsyncIterator[Dispatcher]:
+    dispatcher = Dispatcher(broker.url, publish_ticket=tickets.append)
+    yield dispatcher
+    await asyncio.wait_for(dispatcher.close(), 5)

@@ -1,0 +1,90 @@
+"""The server restarts, pauses, loses data; a replica dies. Nothing hangs, nothing doubles."""
+
+import asyncio
+import signal
+import time
+
+import pytest
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.text import Detokenize
+from inference.relay.keys import replica_key
+from llamero.dispatch.dispatcher import Dispatcher
+from tests.inference.relay.fakes import DONE, make_job, make_token
+from tests.llamero.dispatch.test_streams import read, submit
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_restart_in_mid_stream_costs_no_event(broker, dispatcher, replica, number):
+    job_stream = await submit(dispatcher)
+    job = replica.take()
+    replica.write(job, 1, make_token(1))
+    assert await anext(job_stream) == (1, make_token(1))
+    broker.stop(number)
+    replica.write(job, 2, make_token(2))
+    await asyncio.sleep(0.1)
+    broker.start()
+    replica.beat()
+    replica.write(job, 3, make_token(3), DONE)
+    assert await read(job_stream) == [(2, make_token(2)), (3, make_token(3)), (4, DONE)]
+    again = await submit(dispatcher)
+    await again.close()
+
+
+async def test_a_paused_server_is_an_error_within_three_seconds(broker, dispatcher, replica):
+    job_stream = await submit(dispatcher)
+    job = replica.take()
+    broker.send_signal(signal.SIGSTOP)
+    try:
+        calls = [
+            dispatcher.submit(make_job(gateway=dispatcher.gateway_id), max_queue=8),
+            dispatcher.ask("chat", Detokenize(tokens=(1,))),
+            dispatcher.facts("chat"),
+        ]
+        began = time.monotonic()
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert time.monotonic() - began < 3
+    finally:
+        broker.send_signal(signal.SIGCONT)
+    assert [error.code for error in results] == [ErrorCode.BROKER_UNAVAILABLE] * 3
+    replica.beat()
+    replica.write(job, 1, make_token(1), DONE)
+    assert await read(job_stream) == [(1, make_token(1)), (2, DONE)]
+    async with asyncio.timeout(5):
+        while len(replica.waiting):  # the job whose submission timed out is taken back
+            await asyncio.sleep(0.02)
+
+
+async def test_a_server_that_is_down_is_an_error_within_three_seconds(tmp_path):
+    dispatcher = Dispatcher(f"unix://{tmp_path}/none", publish_ticket=print)
+    began = time.monotonic()
+    for call in (
+        dispatcher.submit(make_job(gateway=dispatcher.gateway_id), max_queue=8),
+        dispatcher.ask("chat", Detokenize(tokens=(1,))),
+        dispatcher.replicas(),
+        dispatcher.ping(),
+    ):
+        with pytest.raises(EngineError) as caught:
+            await call
+        assert caught.value.code is ErrorCode.BROKER_UNAVAILABLE
+    assert time.monotonic() - began < 6
+    await dispatcher.close()
+
+
+async def test_lost_data_is_an_end_and_not_a_wait(dispatcher, replica):
+    job_stream = await submit(dispatcher)
+    job = replica.take()
+    replica.write(job, 1, make_token(1))
+    replica.redis.flushall()
+    (_, end) = (await read(job_stream))[-1]
+    assert end.code == ErrorCode.ENGINE_LOST
+
+
+async def test_a_lost_replica_ends_its_streams_without_any_sweeper(dispatcher, replica):
+    job_stream = await submit(dispatcher)
+    job = replica.take()
+    replica.write(job, 1, make_token(1))
+    replica.redis.delete(replica_key("chat-1"))
+    (_, token), (_, end) = await read(job_stream)
+    assert (token, end.code, end.is_retryable) == (make_token(1), ErrorCode.ENGINE_LOST, True)
+    assert replica.writer.write([(job, 1, 2, make_token(2))]) == (job,)
