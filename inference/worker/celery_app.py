@@ -1,8 +1,10 @@
 """The Celery application of a replica: tickets in, nothing out."""
 
+import warnings
 from collections.abc import Callable
 
 from celery import Celery
+from celery.exceptions import SecurityWarning
 from kombu import Queue
 
 from inference.protocol.names import TICKET_TASK, broker_url, ticket_queue
@@ -12,7 +14,8 @@ VISIBILITY_SECONDS = 900
 
 def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) -> Celery:
     """Build the application whose one task is a ticket: a slot's right to take jobs."""
-    app = Celery("inference.worker", broker=broker_url(redis_url), set_as_current=False)
+    # Without fixups: Celery's own would load Django wherever its settings are named.
+    app = Celery("inference.worker", broker=broker_url(redis_url), set_as_current=False, fixups=[])
     app.conf.update(
         accept_content=["json"],
         task_serializer="json",
@@ -59,6 +62,8 @@ def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) ->
 
 def run_worker(app: Celery, hostname: str, num_slots: int) -> int:
     """Serve tickets until SIGTERM, from the main thread; gives the exit code."""
+    # The warning against root is about pickled messages; this application reads only JSON.
+    warnings.simplefilter("ignore", SecurityWarning)
     worker = app.Worker(
         hostname=hostname,
         pool_cls="threads",

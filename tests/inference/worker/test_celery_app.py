@@ -2,8 +2,8 @@
 
 import pytest
 
-from inference.protocol.names import TICKET_TASK
-from inference.worker.celery_app import broker_url, build_app
+from inference.protocol.names import TICKET_TASK, broker_url
+from inference.worker.celery_app import build_app
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+"""A replica process: tickets in, shared steps, events out, and a clean end."""
+
+import hashlib
+import os
+import signal
+from pathlib import Path
+
+import psutil
+
+from inference.node.orphan import PARENT_VARIABLE
+from inference.protocol.errors import ErrorCode
+from inference.protocol.events import Done, Failed, FinishReason, Started, Tokens
+from inference.protocol.replicas import ReplicaState
+from tests.inference.relay.broker import Broker
+from tests.inference.worker.conftest import StartReplica
+from tests.inference.worker.replicas import Client, make_job, make_spec
+from tests.processes import wait_until
+
+
+async def test_a_job_is_taken_and_streamed(start_replica: StartReplica, client: Client) -> None:
+    start_replica()
+    client.wait_for_status()
+    job = make_job(max_tokens=5)
+    await client.submit(job)
+    events = client.wait_for_end(job)
+    assert isinstance(events[0], Started)
+    assert sum(len(event.token_ids) for event in events if isinstance(event, Tokens)) == 5
+    end = events[-1]
+    assert isinstance(end, Done)
+    assert (end.finish_reason, end.num_completion_tokens) == (FinishReason.LENGTH, 5)
+
+
+async def test_eight_jobs_share_steps(start_replica: StartReplica, client: Client) -> None:
+    start_replica()
+    client.wait_for_status()
+    jobs = [make_job(max_tokens=60) for _ in range(8)]
+    await client.submit(*jobs)
+    for job in jobs:
+        assert isinstance(client.wait_for_end(job)[-1], Done)
+    status = client.wait_for_status(matches=lambda status: status.stats.num_decoded_tokens >= 472)
+    assert status.stats.mean_batch > 4
+
+
+async def test_more_jobs_than_slots_all_end(start_replica: StartReplica, client: Client) -> None:
+    start_replica()
+    client.wait_for_status()
+    jobs = [make_job(max_tokens=1) for _ in range(50)]
+    await client.submit(*jobs)
+    for job in jobs:
+        assert isinstance(client.wait_for_end(job)[-1], Done)
+
+
+async def test_cancel_frees_the_slot(start_replica: StartReplica, client: Client) -> None:
+    start_replica()
+    client.wait_for_status()
+    job = make_job(max_tokens=4000)
+    await client.submit(job)
+    client.wait_for_start(job)
+    await client.cancel(job)
+    end = client.wait_for_end(job)[-1]
+    assert isinstance(end, Done)
+    assert end.finish_reason is FinishReason.CANCELLED
+    assert 0 < end.num_completion_tokens < 1000
+    client.wait_for_status(matches=lambda status: status.stats.num_running == 0)
+
+
+async def test_cancel_right_after_submit_always_ends_the_job(
+    start_replica: StartReplica, client: Client
+) -> None:
+    start_replica()
+    client.wait_for_status()
+    for _ in range(30):
+        job = make_job(max_tokens=4000)
+        await client.submit(job)
+        await client.cancel(job)
+        end = client.wait_for_end(job)[-1]
+        assert isinstance(end, Done)
+        assert end.finish_reason is FinishReason.CANCELLED
+
+
+async def test_sigterm_finishes_short_jobs_and_ends_the_rest_as_retryable(
+    start_replica: StartReplica, client: Client
+) -> None:
+    process = start_replica(LLAMERO_DRAIN_SECONDS="1")
+    client.wait_for_status()
+    short, endless = make_job(max_tokens=60), make_job(max_tokens=4000)
+    await client.submit(endless, short)
+    client.wait_for_start(endless)
+    client.wait_for_start(short)
+    process.terminate()
+    assert process.wait(10) == 0
+    assert isinstance(client.events(short)[-1], Done)
+    end = client.events(endless)[-1]
+    assert isinstance(end, Failed)
+    assert (end.code, end.is_retryable) == (ErrorCode.ENGINE_LOST, True)
+    status = client.registry.get("chat-1")
+    assert status is None or status.state is ReplicaState.STOPPED
+
+
+def test_a_wrong_file_fails_with_a_reason(
+    start_replica: StartReplica, client: Client, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"not a model")
+    process = start_replica(make_spec(files=(str(model),), sha256=("0" * 64,)))
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 3
+    status = client.wait_for_status(state=ReplicaState.FAILED)
+    assert "SHA-256 differs" in status.reason
+    assert status.reason in output
+
+
+def test_a_broken_model_fails_with_a_reason(
+    start_replica: StartReplica, client: Client, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"not a model")
+    sha256 = hashlib.sha256(b"not a model").hexdigest()
+    process = start_replica(make_spec(files=(str(model),), sha256=(sha256,)))
+    process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert client.wait_for_status(state=ReplicaState.FAILED).reason
+
+
+def test_a_replica_dies_with_its_parent(start_replica: StartReplica, client: Client) -> None:
+    process = start_replica(**{PARENT_VARIABLE: "1" if os.getpid() != 1 else "2"})
+    assert process.wait(30) == 1
+
+
+async def test_a_restarted_server_costs_no_events(
+    start_replica: StartReplica, client: Client, broker: Broker
+) -> None:
+    start_replica()
+    client.wait_for_status()
+    job = make_job(max_tokens=400)
+    await client.submit(job)
+    client.wait_for_start(job)
+    broker.stop(signal.SIGKILL)
+    broker.start()
+    end = client.wait_for_end(job)[-1]
+    assert isinstance(end, Done)
+    assert end.num_completion_tokens == 400
+
+
+async def test_jobs_leave_no_threads_behind(start_replica: StartReplica, client: Client) -> None:
+    process = start_replica()
+    client.wait_for_status()
+
+    async def run_jobs(number: int) -> int:
+        jobs = [make_job(max_tokens=2) for _ in range(number)]
+        await client.submit(*jobs)
+        for job in jobs:
+            client.wait_for_end(job)
+        return psutil.Process(process.pid).num_threads()
+
+    before = await run_jobs(30)
+    wait_until(
+        lambda: psutil.Process(process.pid).num_threads() <= before, seconds=5, what="threads"
+    )
+    assert await run_jobs(100) <= before
