@@ -134,7 +134,8 @@ class Dispatcher:
         try:
             await self._subscriber.run()
         finally:
-            self._farewells.close()
+            await self._watcher.close()
+            await self._farewells.close()
             await self._redis.aclose()
 
     async def _link(self) -> None:

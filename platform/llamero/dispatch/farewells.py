@@ -10,6 +10,7 @@ from inference.relay.gateway import GatewayRelay
 
 logger = logging.getLogger(__name__)
 RELEASE_PAUSE_SECONDS = 0.02
+CLOSE_SECONDS = 1.0
 
 
 class Farewells:
@@ -43,11 +44,14 @@ class Farewells:
         if self._cancels and (self._cancelling is None or self._cancelling.done()):
             self._cancelling = asyncio.get_running_loop().create_task(self._send_cancels())
 
-    def close(self) -> None:
-        """Stop sending; what is left ends by its deadline or expires."""
-        for task in (self._cancelling, self._releasing):
-            if task is not None:
+    async def close(self) -> None:
+        """Send what is left, for a moment; what stays unsent ends by its deadline or expires."""
+        tasks = [task for task in (self._cancelling, self._releasing) if task is not None]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+            for task in late:
                 task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     async def _send_cancels(self) -> None:
         while self._cancels:

@@ -44,16 +44,18 @@ class Watcher:
 
     async def run(self) -> None:
         """Tick as long as there are streams, until cancelled."""
-        try:
-            while True:
-                await self._has_work.wait()
-                await asyncio.sleep(TICK_SECONDS)
-                self._tick()
-                if not self._streams:
-                    self._has_work.clear()
-        finally:
-            if self._polling is not None:
-                self._polling.cancel()
+        while True:
+            await self._has_work.wait()
+            await asyncio.sleep(TICK_SECONDS)
+            self._tick()
+            if not self._streams:
+                self._has_work.clear()
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.wait((self._polling,))
 
     def start_watching(self) -> None:
         """Note that there is a stream to look after."""
