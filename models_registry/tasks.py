@@ -10,10 +10,8 @@ from models_registry.services.deployments import create_deployment
 from models_registry.services.importing import finish_import
 from models_registry.services.store import remove_unused_files
 
-CONTROL_QUEUE = "control"
 
-
-@shared_task(name="models_registry.finish_import", queue=CONTROL_QUEUE, ignore_result=True)
+@shared_task(name="models_registry.finish_import", ignore_result=True)
 def finish_import_task(version_pk: int, paths: list[str], is_deployed: bool) -> None:
     """Store and examine the files of a version; its state tells how that went."""
     version = ModelVersion.objects.filter(pk=version_pk, state=VersionState.IMPORTING).first()
@@ -28,7 +26,7 @@ def finish_import_task(version_pk: int, paths: list[str], is_deployed: bool) -> 
         return
 
 
-@shared_task(name="models_registry.remove_unused_files", queue=CONTROL_QUEUE, ignore_result=True)
+@shared_task(name="models_registry.remove_unused_files", ignore_result=True)
 def remove_unused_files_task() -> None:
     """Remove blobs that deletions and crashes have left."""
     remove_unused_files()
