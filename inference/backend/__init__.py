@@ -1,0 +1,1 @@
+"""What computes: llama.cpp behind a protocol, and a deterministic stand-in for tests."""

@@ -1,0 +1,146 @@
+"""What does an engine need from the library that computes?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.protocol.events import TokenLogprob
+from inference.protocol.jobs import GenerationJob
+from inference.protocol.replicas import ModelFacts
+
+Row = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Tokens of one sequence to compute at positions ``start``.. in one step."""
+
+    seq_id: int
+    start: int
+    tokens: Sequence[int]
+    wants_logits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A sampled token and, where the job asked for it, how likely it was."""
+
+    token: int
+    logprob: TokenLogprob | None = None
+
+
+class DecodeError(Exception):
+    """The library refused or failed to compute a batch."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"decode failed with code {code}")
+        self.code = code
+
+
+class Sampler(Protocol):
+    """Choose the tokens of one sequence. Owns native memory until closed."""
+
+    def sample(self, row: Row) -> Choice:
+        """Choose a token from the logits and remember it. May scribble on the row."""
+        ...
+
+    def close(self) -> None:
+        """Give the native memory back; idempotent."""
+        ...
+
+
+class Model(Protocol):
+    """The vocabulary and facts of a loaded model; read-only and thread-safe."""
+
+    def facts(self) -> ModelFacts:
+        """Tell what the model says of itself."""
+        ...
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Turn text into token ids."""
+        ...
+
+    def token_bytes(self, token: int) -> bytes:
+        """Give the bytes of a token as written, the names of control tokens included."""
+        ...
+
+    def text_bytes(self, token: int) -> bytes:
+        """Give the bytes of a token as generated text: nothing for control tokens."""
+        ...
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """Turn token ids back into the bytes they were made of."""
+        ...
+
+    def control_tokens(self) -> dict[str, int]:
+        """Map the spelling of each control token to its id."""
+        ...
+
+    def is_end_of_generation(self, token: int) -> bool:
+        """Tell whether a model ends its answer with this token."""
+        ...
+
+
+class Backend(Protocol):
+    """One context of a generative model: a KV cache with a sequence per slot. One thread only."""
+
+    @property
+    def model(self) -> Model:
+        """The model behind the context."""
+        ...
+
+    def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
+        """Compute slices, ordered by sequence id; raises DecodeError.
+
+        Returns one row of logits per slice that wants them, in order, valid until the next call.
+        """
+        ...
+
+    def open_sampler(self, job: GenerationJob) -> Sampler:
+        """Build the sampler of a job; raises EngineError. Safe to call from any thread."""
+        ...
+
+    def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
+        """Drop all but the first tokens of a sequence; returns how many stayed.
+
+        Fewer than asked for stay (then none) where the model cannot drop a part of a sequence.
+        """
+        ...
+
+    def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of another; returns how many it holds now."""
+        ...
+
+    def close(self) -> None:
+        """Free the context; the model stays."""
+        ...
+
+
+class Embedder(Protocol):
+    """One context that turns sequences into pooled vectors. One thread only."""
+
+    @property
+    def model(self) -> Model:
+        """The model behind the context."""
+        ...
+
+    @property
+    def max_batch_tokens(self) -> int:
+        """Tokens that fit one batch."""
+        ...
+
+    @property
+    def max_batch_inputs(self) -> int:
+        """Sequences that fit one batch."""
+        ...
+
+    def embed(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Compute one vector per input in one batch; raises DecodeError."""
+        ...
+
+    def close(self) -> None:
+        """Free the context; the model stays."""
+        ...

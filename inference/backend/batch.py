@@ -1,0 +1,76 @@
+"""How do planned slices reach llama.cpp without a Python call per token?"""
+
+import ctypes
+from collections.abc import Sequence
+
+import llama_cpp
+import numpy as np
+
+from inference.backend.base import Slice
+
+
+class Batch:
+    """A llama_batch whose arrays are numpy's: filled by slice assignment, never by element."""
+
+    def __init__(self, num_tokens: int, num_sequences: int) -> None:
+        self._tokens = np.zeros(num_tokens, np.int32)
+        self._positions = np.zeros(num_tokens, np.int32)
+        self._counts = np.ones(num_tokens, np.int32)
+        self._seq_pointers = np.zeros(num_tokens, np.uintp)
+        self._wants_logits = np.zeros(num_tokens, np.int8)
+        self._seq_ids = np.arange(num_sequences, dtype=np.int32)
+        self._seq_base = self._seq_ids.ctypes.data
+        self.native = llama_cpp.llama_batch(
+            n_tokens=0,
+            token=_pointer(self._tokens, ctypes.c_int32),
+            embd=None,
+            pos=_pointer(self._positions, ctypes.c_int32),
+            n_seq_id=_pointer(self._counts, ctypes.c_int32),
+            seq_id=_pointer(self._seq_pointers, ctypes.POINTER(ctypes.c_int32)),
+            logits=_pointer(self._wants_logits, ctypes.c_int8),
+        )
+
+    def fill(self, slices: Sequence[Slice]) -> int:
+        """Lay the slices into the batch; returns how many rows of logits it will give."""
+        if all(len(piece.tokens) == 1 for piece in slices):
+            return self._fill_single(slices)
+        at = num_rows = 0
+        for piece in slices:
+            end = at + len(piece.tokens)
+            self._tokens[at:end] = piece.tokens
+            self._positions[at:end] = np.arange(piece.start, piece.start + end - at)
+            self._seq_pointers[at:end] = self._seq_base + 4 * piece.seq_id
+            self._wants_logits[at:end] = 0
+            if piece.wants_logits:
+                self._wants_logits[end - 1] = 1
+                num_rows += 1
+            at = end
+        self.native.n_tokens = at
+        return num_rows
+
+    def fill_pooled(self, inputs: Sequence[Sequence[int]]) -> None:
+        """Lay whole inputs into the batch, input i as sequence i, every token an output."""
+        at = 0
+        for seq_id, tokens in enumerate(inputs):
+            end = at + len(tokens)
+            self._tokens[at:end] = tokens
+            self._positions[at:end] = np.arange(end - at)
+            self._seq_pointers[at:end] = self._seq_base + 4 * seq_id
+            at = end
+        self._wants_logits[:at] = 1
+        self.native.n_tokens = at
+
+    def _fill_single(self, slices: Sequence[Slice]) -> int:
+        """Lay one token per sequence: the shape of almost every step."""
+        count = len(slices)
+        self._tokens[:count] = [piece.tokens[0] for piece in slices]
+        self._positions[:count] = [piece.start for piece in slices]
+        self._seq_pointers[:count] = [self._seq_base + 4 * piece.seq_id for piece in slices]
+        wanted = [piece.wants_logits for piece in slices]
+        self._wants_logits[:count] = wanted
+        self.native.n_tokens = count
+        return sum(wanted)
+
+
+def _pointer(array: np.ndarray, kind: type) -> ctypes._Pointer:  # type: ignore[type-arg]
+    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))

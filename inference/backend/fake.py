@@ -1,0 +1,197 @@
+"""A model without weights: deterministic, instant or as slow as told, and strict about positions.
+
+Its next token depends on every token of the sequence, so a wrong prefix, a lost token or a mixed
+up sequence shows as wrong text. Tokens are bytes: token 2 + b is the byte b; 0 ends, 1 begins.
+"""
+
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.backend.base import DecodeError, Sampler, Slice
+from inference.backend.greedy import GreedySampler
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.jobs import GenerationJob
+from inference.protocol.replicas import ModelFacts, RuntimeProfile
+
+EOS, BOS, FIRST_BYTE = 0, 1, 2
+NUM_VOCAB = FIRST_BYTE + 256
+_DIMENSIONS = 8
+_LETTERS = b"etaoin shrdlu"
+
+NextToken = Callable[[Sequence[int]], int]
+
+
+class FakeModel:
+    """A vocabulary of bytes."""
+
+    def __init__(self, context_length: int = 8192) -> None:
+        self.context_length = context_length
+        self.eog_tokens: NDArray[np.int32] = np.array([EOS], np.int32)
+
+    def facts(self) -> ModelFacts:
+        """Tell what the model says of itself."""
+        return ModelFacts(
+            num_vocab=NUM_VOCAB,
+            context_length=self.context_length,
+            num_ctx_train=self.context_length,
+            num_embd=_DIMENSIONS,
+            description="fake",
+            bos_token="<s>",
+            eos_token="</s>",
+            bos_token_id=BOS,
+            eos_token_id=EOS,
+        )
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Turn text into one token per byte."""
+        tokens = [FIRST_BYTE + byte for byte in text.encode("utf-8", "replace")]
+        return [BOS, *tokens] if add_special else tokens
+
+    def token_bytes(self, token: int) -> bytes:
+        """Give the bytes of a token as written."""
+        return (b"</s>", b"<s>")[token] if token < FIRST_BYTE else bytes([token - FIRST_BYTE])
+
+    def text_bytes(self, token: int) -> bytes:
+        """Give the bytes of a token as generated text."""
+        return b"" if token < FIRST_BYTE else bytes([token - FIRST_BYTE])
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """Join the bytes of the tokens."""
+        return b"".join(map(self.token_bytes, tokens))
+
+    def control_tokens(self) -> dict[str, int]:
+        """Map the spelling of each control token to its id."""
+        return {"</s>": EOS, "<s>": BOS}
+
+    def is_end_of_generation(self, token: int) -> bool:
+        """Tell whether generation ends with this token."""
+        return token == EOS
+
+
+class FakeBackend:
+    """A context over a FakeModel. ``fails_for`` names the slices whose batch fails."""
+
+    def __init__(
+        self,
+        model: FakeModel,
+        *,
+        next_token: NextToken | None = None,
+        step_seconds: float = 0.0,
+        token_seconds: float = 0.0,
+        fails_for: Callable[[Slice], bool] = lambda _: False,
+    ) -> None:
+        self.model = model
+        self.next_token = next_token or letter_by_checksum
+        self.fails_for = fails_for
+        self.sequences: dict[int, list[int]] = {}
+        self.batches: list[tuple[tuple[int, int], ...]] = []
+        self.num_open_samplers = 0
+        self._step_seconds, self._token_seconds = step_seconds, token_seconds
+
+    def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
+        """Append each slice to its sequence; every position must be the next one."""
+        assert [piece.seq_id for piece in slices] == sorted({piece.seq_id for piece in slices})
+        num_tokens = sum(len(piece.tokens) for piece in slices)
+        time.sleep(self._step_seconds + self._token_seconds * num_tokens)
+        self.batches.append(tuple((piece.seq_id, len(piece.tokens)) for piece in slices))
+        if any(map(self.fails_for, slices)):
+            raise DecodeError(-3)
+        rows = []
+        for piece in slices:
+            sequence = self.sequences.setdefault(piece.seq_id, [])
+            assert len(sequence) == piece.start, "positions must follow each other"
+            sequence.extend(piece.tokens)
+            if piece.wants_logits:
+                rows.append(self._row(sequence))
+        return np.stack(rows) if rows else np.empty((0, NUM_VOCAB), np.float32)
+
+    def open_sampler(self, job: GenerationJob) -> Sampler:
+        """Build a greedy sampler, whatever the job asks; 'bad' is no grammar."""
+        if job.sampling.grammar == "bad":
+            raise EngineError(ErrorCode.INVALID_GRAMMAR, "The grammar could not be parsed.")
+        self.num_open_samplers += 1
+        return _CountedSampler(self, job)
+
+    def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
+        """Drop all but the first tokens of a sequence."""
+        del self.sequences.setdefault(seq_id, [])[num_tokens:]
+        return num_tokens
+
+    def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of another."""
+        self.sequences[target] = self.sequences[source][:num_tokens]
+        return num_tokens
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.sequences.clear()
+
+    def _row(self, sequence: Sequence[int]) -> NDArray[np.float32]:
+        row = np.linspace(1.0, 0.0, NUM_VOCAB, dtype=np.float32)
+        row[self.next_token(sequence)] = 10.0
+        return row
+
+
+class _CountedSampler(GreedySampler):
+    """A greedy sampler that tells its backend when it is closed."""
+
+    def __init__(self, backend: FakeBackend, job: GenerationJob) -> None:
+        super().__init__(backend.model, job, backend.model.eog_tokens)
+        self._backend: FakeBackend | None = backend
+
+    def close(self) -> None:
+        """Leave the count of open samplers; idempotent."""
+        backend, self._backend = self._backend, None
+        if backend:
+            backend.num_open_samplers -= 1
+
+
+class FakeEmbedder:
+    """Vectors that depend on every token of an input."""
+
+    max_batch_tokens = 512
+    max_batch_inputs = 16
+
+    def __init__(self, model: FakeModel, fails_for: Callable[[Sequence[int]], bool]) -> None:
+        self.model = model
+        self.fails_for = fails_for
+        self.batches: list[tuple[int, ...]] = []
+
+    def embed(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Compute one vector per input."""
+        assert sum(map(len, inputs)) <= self.max_batch_tokens
+        assert len(inputs) <= self.max_batch_inputs
+        self.batches.append(tuple(map(len, inputs)))
+        if any(map(self.fails_for, inputs)):
+            raise DecodeError(-3)
+        seeds = [zlib.crc32(np.array(tokens, np.int32).tobytes()) for tokens in inputs]
+        draws = [np.random.default_rng(seed).standard_normal(_DIMENSIONS) for seed in seeds]
+        return np.array(draws, np.float32)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def letter_by_checksum(sequence: Sequence[int]) -> int:
+    """Choose a letter by all tokens so far; never ends by itself."""
+    checksum = zlib.crc32(np.array(sequence, np.int32).tobytes())
+    return FIRST_BYTE + _LETTERS[checksum % len(_LETTERS)]
+
+
+def fake_from_path(path: str, profile: RuntimeProfile) -> FakeBackend:
+    """Build a fake from a path such as ``fake:?step_ms=5&token_ms=0.1``."""
+    options = parse_qs(urlsplit(path).query)
+
+    def seconds(name: str) -> float:
+        return float(options.get(name, ["0"])[0]) / 1000
+
+    return FakeBackend(
+        FakeModel(profile.context_length),
+        step_seconds=seconds("step_ms"),
+        token_seconds=seconds("token_ms"),
+    )

@@ -1,0 +1,158 @@
+"""How does a planned step reach llama.cpp? One context, a KV sequence per slot."""
+
+import ctypes
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.backend import native
+from inference.backend.base import DecodeError, Sampler, Slice
+from inference.backend.batch import Batch
+from inference.backend.kv_pages import untouched_pages_released
+from inference.backend.llama_model import LlamaModel
+from inference.backend.samplers import Candidates, open_sampler
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.jobs import GenerationJob
+from inference.protocol.replicas import RuntimeProfile
+
+logger = logging.getLogger(__name__)
+
+_CACHE_TYPES = {
+    "f32": llama_cpp.GGML_TYPE_F32,
+    "f16": llama_cpp.GGML_TYPE_F16,
+    "bf16": 30,
+    "q8_0": llama_cpp.GGML_TYPE_Q8_0,
+    "q5_1": llama_cpp.GGML_TYPE_Q5_1,
+    "q5_0": llama_cpp.GGML_TYPE_Q5_0,
+    "q4_1": llama_cpp.GGML_TYPE_Q4_1,
+    "q4_0": llama_cpp.GGML_TYPE_Q4_0,
+    "iq4_nl": llama_cpp.GGML_TYPE_IQ4_NL,
+}
+_PHYSICAL_BATCH = 512
+
+
+class LlamaBackend:
+    """One llama.cpp context for generation. Only the engine thread may call it, once running."""
+
+    def __init__(self, model: LlamaModel, profile: RuntimeProfile) -> None:
+        self.model = model
+        num_tokens = max(profile.step_token_budget, profile.num_slots)
+        with untouched_pages_released():
+            self._context = open_context(model, _context_params(model, profile, num_tokens))
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._is_unified = profile.is_kv_unified
+        self._batch = Batch(num_tokens, profile.num_slots)
+        self._candidates = Candidates(model.num_vocab)
+        self._rows = np.empty((0, model.num_vocab), np.float32)
+        self._rows_address = 0
+
+    def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
+        """Compute slices, ordered by sequence id; raises DecodeError."""
+        num_rows = self._batch.fill(slices)
+        code = llama_cpp.llama_decode(self._context, self._batch.native)
+        if code != 0:
+            raise DecodeError(code)
+        return self._view_rows(num_rows)
+
+    def open_sampler(self, job: GenerationJob) -> Sampler:
+        """Build the sampler of a job; raises EngineError. Safe to call from any thread."""
+        return open_sampler(self.model, job, self._candidates)
+
+    def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
+        """Drop all but the first tokens of a sequence; returns how many stayed."""
+        if num_tokens and llama_cpp.llama_memory_seq_rm(self._memory, seq_id, num_tokens, -1):
+            return num_tokens
+        llama_cpp.llama_memory_seq_rm(self._memory, seq_id, -1, -1)
+        return 0
+
+    def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of another; returns how many it holds now."""
+        llama_cpp.llama_memory_seq_rm(self._memory, target, -1, -1)
+        if self._is_unified:
+            llama_cpp.llama_memory_seq_cp(self._memory, source, target, 0, num_tokens)
+            return num_tokens
+        size = llama_cpp.llama_state_seq_get_size(self._context, source)
+        buffer = (ctypes.c_uint8 * size)()
+        written = llama_cpp.llama_state_seq_get_data(self._context, buffer, size, source)
+        if not llama_cpp.llama_state_seq_set_data(self._context, buffer, written, target):
+            logger.warning("a prefix of %d tokens could not be copied", num_tokens)
+            return self.keep_prefix(target, 0)
+        return self.keep_prefix(target, num_tokens)
+
+    def close(self) -> None:
+        """Free the context; the model stays."""
+        context, self._context = self._context, 0
+        if context:
+            llama_cpp.llama_free(context)
+
+    def _view_rows(self, num_rows: int) -> NDArray[np.float32]:
+        """View the logits in place; the view is remade only when llama.cpp moves its buffer."""
+        if num_rows == 0:
+            return self._rows[:0]
+        address = native.get_logits(self._context)
+        if address != self._rows_address or num_rows > len(self._rows):
+            self._rows = view_floats(address, num_rows, self.model.num_vocab)
+            self._rows_address = address
+        return self._rows[:num_rows]
+
+
+def view_floats(address: int, num_rows: int, num_columns: int) -> NDArray[np.float32]:
+    """View native memory as a table, without a copy."""
+    raw: Any = (ctypes.c_float * (num_rows * num_columns)).from_address(address)
+    return np.frombuffer(raw, np.float32).reshape(num_rows, num_columns)
+
+
+def open_context(model: LlamaModel, params: Any) -> int:
+    """Make a context; raises EngineError."""
+    context = llama_cpp.llama_init_from_model(model.handle, params)
+    if not context:
+        reason = native.last_errors() or "not enough memory, or the profile does not fit the model"
+        raise EngineError(ErrorCode.ENGINE_FAILED, f"The context could not be made: {reason}")
+    return int(context)
+
+
+def base_params(profile: RuntimeProfile) -> Any:
+    """Give the context parameters that generation and embedding share."""
+    params = llama_cpp.llama_context_default_params()
+    num_threads = profile.num_threads or _num_cores()
+    params.n_threads = params.n_threads_batch = num_threads
+    params.flash_attn_type = (
+        llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
+        if profile.flash_attention
+        else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    )
+    params.type_k = _cache_type(profile.cache_type_k)
+    params.type_v = _cache_type(profile.cache_type_v)
+    params.no_perf = True
+    return params
+
+
+def _context_params(model: LlamaModel, profile: RuntimeProfile, num_tokens: int) -> Any:
+    params = base_params(profile)
+    params.n_ctx = model.context_length * profile.num_slots
+    params.n_batch = num_tokens
+    params.n_ubatch = min(num_tokens, _PHYSICAL_BATCH)
+    params.n_seq_max = profile.num_slots
+    params.n_outputs_max = profile.num_slots
+    params.kv_unified = profile.is_kv_unified
+    return params
+
+
+def _cache_type(name: str) -> int:
+    if name not in _CACHE_TYPES:
+        known = ", ".join(_CACHE_TYPES)
+        raise EngineError(
+            ErrorCode.ENGINE_FAILED, f"Unknown KV cache type '{name}'; known are {known}."
+        )
+    return int(_CACHE_TYPES[name])
+
+
+def _num_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

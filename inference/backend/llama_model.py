@@ -1,0 +1,179 @@
+"""Which tokens does the loaded GGUF know, and what does it say of itself?"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.backend import native
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.replicas import ModelFacts, ReplicaSpec, RuntimeProfile
+
+
+class LlamaModel:
+    """A loaded model and its vocabulary. The vocabulary functions are safe from any thread."""
+
+    def __init__(self, handle: int, context_length: int) -> None:
+        self.handle = handle
+        self.vocab = llama_cpp.llama_model_get_vocab(handle)
+        self.num_vocab = int(llama_cpp.llama_vocab_n_tokens(self.vocab))
+        trained = int(llama_cpp.llama_model_n_ctx_train(handle))
+        self.context_length = min(context_length, trained) if trained > 0 else context_length
+        self._pieces: dict[int, bytes] = {}
+        self._texts: dict[int, bytes] = {}
+        self._control_tokens = self._read_control_tokens()
+        self._eog = frozenset(
+            token
+            for token in range(self.num_vocab)
+            if llama_cpp.llama_vocab_is_eog(self.vocab, token)
+        )
+        self.eog_tokens: NDArray[np.int32] = np.array(sorted(self._eog), np.int32)
+        self._facts = self._read_facts()
+
+    def facts(self) -> ModelFacts:
+        """Tell what the model says of itself."""
+        return self._facts
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Turn text into token ids; characters that are no Unicode scalar become U+FFFD."""
+        data = text.encode("utf-8", "replace")
+        size = len(data) + 8
+        while True:
+            buffer = (ctypes.c_int32 * size)()
+            count = llama_cpp.llama_tokenize(
+                self.vocab, data, len(data), buffer, size, add_special, parse_special
+            )
+            if count >= 0:
+                return buffer[:count]
+            size = -count
+
+    def token_bytes(self, token: int) -> bytes:
+        """Give the bytes of a token as written, the names of control tokens included."""
+        piece = self._pieces.get(token)
+        if piece is None:
+            piece = self._pieces[token] = self._read_piece(token, special=True)
+        return piece
+
+    def text_bytes(self, token: int) -> bytes:
+        """Give the bytes of a token as generated text: nothing for control tokens."""
+        text = self._texts.get(token)
+        if text is None:
+            text = self._texts[token] = self._read_piece(token, special=False)
+        return text
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """Turn token ids back into the bytes they were made of."""
+        ids = (ctypes.c_int32 * len(tokens))(*tokens)
+        size = 16 + 8 * len(tokens)
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = llama_cpp.llama_detokenize(
+                self.vocab, ids, len(tokens), buffer, size, False, True
+            )
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def control_tokens(self) -> dict[str, int]:
+        """Map the spelling of each control token to its id."""
+        return dict(self._control_tokens)
+
+    def is_end_of_generation(self, token: int) -> bool:
+        """Tell whether the model ends its answer with this token."""
+        return token in self._eog
+
+    def close(self) -> None:
+        """Free the weights; nothing may use the model afterwards."""
+        handle, self.handle = self.handle, 0
+        if handle:
+            llama_cpp.llama_model_free(handle)
+
+    def _read_piece(self, token: int, *, special: bool) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = llama_cpp.llama_token_to_piece(self.vocab, token, buffer, size, 0, special)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def _read_control_tokens(self) -> dict[str, int]:
+        return {
+            self._read_piece(token, special=True).decode("utf-8", "replace"): token
+            for token in range(self.num_vocab)
+            if llama_cpp.llama_vocab_is_control(self.vocab, token)
+        }
+
+    def _read_facts(self) -> ModelFacts:
+        template = llama_cpp.llama_model_chat_template(self.handle, None)
+        description = ctypes.create_string_buffer(256)
+        llama_cpp.llama_model_desc(self.handle, description, len(description))
+        bos = int(llama_cpp.llama_vocab_bos(self.vocab))
+        eos = int(llama_cpp.llama_vocab_eos(self.vocab))
+        return ModelFacts(
+            num_vocab=self.num_vocab,
+            context_length=self.context_length,
+            num_ctx_train=int(llama_cpp.llama_model_n_ctx_train(self.handle)),
+            num_embd=int(llama_cpp.llama_model_n_embd(self.handle)),
+            num_params=int(llama_cpp.llama_model_n_params(self.handle)),
+            size_bytes=int(llama_cpp.llama_model_size(self.handle)),
+            description=description.value.decode("utf-8", "replace"),
+            bos_token=self._spell(bos),
+            eos_token=self._spell(eos),
+            bos_token_id=bos,
+            eos_token_id=eos,
+            has_chat_template=bool(template),
+            chat_template=template.decode("utf-8", "replace") if template else "",
+            has_encoder=bool(llama_cpp.llama_model_has_encoder(self.handle)),
+            vocab_type=int(llama_cpp.llama_vocab_type(self.vocab)),
+        )
+
+    def _spell(self, token: int) -> str:
+        return self.token_bytes(token).decode("utf-8", "replace") if token >= 0 else ""
+
+
+def load_model(spec: ReplicaSpec, progress: Callable[[float], None]) -> LlamaModel:
+    """Load the weights of a replica, telling progress from 0 to 1; raises EngineError."""
+    native.initialize()
+    params = _model_params(spec.profile)
+
+    def report(fraction: float, _user_data: object) -> bool:
+        progress(fraction)
+        return True
+
+    callback = llama_cpp.llama_progress_callback(report)
+    params.progress_callback = callback
+    paths = [path.encode() for path in spec.files]
+    if len(paths) == 1:
+        handle = llama_cpp.llama_model_load_from_file(paths[0], params)
+    else:
+        array = (ctypes.c_char_p * len(paths))(*paths)
+        handle = llama_cpp.llama_model_load_from_splits(array, len(paths), params)
+    if not handle:
+        reason = native.last_errors() or "the file is missing or damaged"
+        raise EngineError(ErrorCode.ENGINE_FAILED, f"The model could not be loaded: {reason}")
+    return LlamaModel(handle, spec.profile.context_length)
+
+
+def _model_params(profile: RuntimeProfile) -> llama_cpp.llama_model_params:
+    params = llama_cpp.llama_model_default_params()
+    params.n_gpu_layers = profile.num_gpu_layers
+    params.main_gpu = profile.main_gpu
+    params.load_mode = (
+        (
+            llama_cpp.LLAMA_LOAD_MODE_MMAP_MLOCK
+            if profile.use_mlock
+            else llama_cpp.LLAMA_LOAD_MODE_MMAP
+        )
+        if profile.use_mmap
+        else (
+            llama_cpp.LLAMA_LOAD_MODE_MLOCK if profile.use_mlock else llama_cpp.LLAMA_LOAD_MODE_NONE
+        )
+    )
+    if profile.tensor_split:
+        size = llama_cpp.llama_max_devices()
+        shares = (*profile.tensor_split[:size], *[0.0] * (size - len(profile.tensor_split)))
+        params.tensor_split = (ctypes.c_float * size)(*shares)
+    return params

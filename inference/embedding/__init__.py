@@ -1,0 +1,1 @@
+"""Texts to vectors, many per batch, whoever asked."""

@@ -1,0 +1,1 @@
+"""Continuous batching: sequences join and leave between the steps of one loop."""

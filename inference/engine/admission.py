@@ -1,0 +1,53 @@
+"""Can this job ever run here?"""
+
+from inference.backend.base import Backend
+from inference.engine.sequence import Sequence
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.jobs import GenerationJob, Job
+from inference.protocol.replicas import ModelFacts
+
+MAX_LOGPROBS = 256
+
+
+def admit(job: Job, backend: Backend) -> Sequence:
+    """Make a sequence of a job; raises EngineError where it can never run. Safe from any thread."""
+    if not isinstance(job, GenerationJob):
+        raise EngineError(ErrorCode.WRONG_MODEL_KIND, "This model generates text, not embeddings.")
+    facts = backend.model.facts()
+    prompt = job.prompt_tokens or _empty_prompt(facts)
+    check_tokens(prompt, facts.num_vocab)
+    check_length(len(prompt), facts.context_length)
+    if job.num_logprobs is not None and not 0 <= job.num_logprobs <= MAX_LOGPROBS:
+        raise EngineError(
+            ErrorCode.INVALID_SAMPLING,
+            f"At most {MAX_LOGPROBS} alternatives can be listed per token.",
+        )
+    return Sequence(job, prompt, backend.open_sampler(job), facts.context_length)
+
+
+def check_tokens(tokens: tuple[int, ...], num_vocab: int) -> None:
+    """Refuse ids outside the vocabulary, naming the first."""
+    if min(tokens) >= 0 and max(tokens) < num_vocab:
+        return
+    position = next(at for at, token in enumerate(tokens) if not 0 <= token < num_vocab)
+    raise EngineError(
+        ErrorCode.INVALID_TOKEN_ID,
+        f"Token id {tokens[position]} at position {position} is outside the vocabulary "
+        f"of {num_vocab} tokens.",
+    )
+
+
+def check_length(num_prompt: int, context_length: int) -> None:
+    """Refuse a prompt that leaves no room for a single token."""
+    if num_prompt >= context_length:
+        raise EngineError(
+            ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+            f"The prompt has {num_prompt} tokens, but the context holds {context_length} tokens, "
+            "the answer included.",
+        )
+
+
+def _empty_prompt(facts: ModelFacts) -> tuple[int, ...]:
+    """Give the token generation starts from when nothing is asked."""
+    starts = (facts.bos_token_id, facts.eos_token_id, 0)
+    return (next(token for token in starts if token >= 0),)

@@ -1,0 +1,53 @@
+"""How does a spec become a loaded model and a thread that works?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inference.backend.base import Model
+from inference.backend.fake import FakeEmbedder, fake_from_path
+from inference.embedding.thread import EmbeddingThread
+from inference.engine.engine import EventSink
+from inference.engine.runner import Runner
+from inference.engine.thread import EngineThread
+from inference.protocol.replicas import ReplicaSpec
+
+FAKE_PREFIX = "fake:"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedEngine:
+    """A model in memory and the thread that computes with it, not yet started."""
+
+    model: Model
+    runner: Runner
+
+
+def build_engine(
+    spec: ReplicaSpec, sink: EventSink, progress: Callable[[float], None]
+) -> LoadedEngine:
+    """Load the model of a spec; raises EngineError. A file named ``fake:...`` loads nothing.
+
+    The sink gets all events of one step in one call, on the engine's thread, and must return in
+    microseconds.
+    """
+    if spec.files[0].startswith(FAKE_PREFIX):
+        return _build_fake(spec, sink)
+    # Only a replica needs the native library; tests and tools import this module without it.
+    from inference.backend.llama import LlamaBackend
+    from inference.backend.llama_embedder import LlamaEmbedder
+    from inference.backend.llama_model import load_model
+
+    model = load_model(spec, progress)
+    if spec.kind.is_generative:
+        backend = LlamaBackend(model, spec.profile)
+        return LoadedEngine(model, EngineThread(backend, spec.profile, sink))
+    embedder = LlamaEmbedder(model, spec.profile)
+    return LoadedEngine(model, EmbeddingThread(embedder, sink))
+
+
+def _build_fake(spec: ReplicaSpec, sink: EventSink) -> LoadedEngine:
+    backend = fake_from_path(spec.files[0], spec.profile)
+    if spec.kind.is_generative:
+        return LoadedEngine(backend.model, EngineThread(backend, spec.profile, sink))
+    embedder = FakeEmbedder(backend.model, lambda _: False)
+    return LoadedEngine(backend.model, EmbeddingThread(embedder, sink))

@@ -1,0 +1,50 @@
+"""What is a client told while a sequence goes on, and when it ends?"""
+
+from inference.engine.sequence import Sequence
+from inference.protocol.events import Done, Event, FinishReason, Timings, Tokens
+
+
+def drain_tokens(sequence: Sequence) -> Tokens:
+    """Take the text and tokens that were not told yet."""
+    token_ids = tuple(sequence.tokens[sequence.num_prompt + sequence.num_sent :])
+    event = Tokens("".join(sequence.unsent_text), token_ids, tuple(sequence.unsent_logprobs))
+    sequence.num_sent += len(token_ids)
+    sequence.unsent_text.clear()
+    sequence.unsent_logprobs.clear()
+    return event
+
+
+def describe_end(sequence: Sequence, reason: FinishReason, now: float) -> list[Event]:
+    """Give the last events: text that was held for a stop string or for the end, then the end."""
+    held = sequence.stops.flush()
+    if held:
+        sequence.unsent_text.append(held)
+    if sequence.stops.is_stopped:
+        reason = FinishReason.STOP
+    events: list[Event] = []
+    if sequence.unsent_text or sequence.num_sent < sequence.num_generated:
+        events.append(drain_tokens(sequence))
+    is_full = sequence.is_limit_context and sequence.num_generated >= sequence.limit
+    events.append(
+        Done(
+            finish_reason=reason,
+            num_prompt_tokens=sequence.num_prompt,
+            num_cached_tokens=sequence.num_cached,
+            num_completion_tokens=sequence.num_generated,
+            stop_word=sequence.stops.stop_word,
+            timings=_timings(sequence, now),
+            truncated=reason is FinishReason.LENGTH and is_full,
+        )
+    )
+    return events
+
+
+def _timings(sequence: Sequence, now: float) -> Timings:
+    if not sequence.started_at:
+        return Timings(0.0, 0.0, 0)
+    prompt_end = sequence.first_token_at or now
+    return Timings(
+        prompt_ms=(prompt_end - sequence.started_at) * 1000,
+        predicted_ms=(now - prompt_end) * 1000,
+        num_prompt_computed=min(sequence.num_computed, sequence.num_prompt) - sequence.num_cached,
+    )
