@@ -8,7 +8,7 @@ const ERROR_TITLES = {
   no_ready_replica: "The model is not ready",
   queue_full: "Too busy",
   broker_unavailable: "The server is not reachable inside",
-  engine_lost: "The worker was lost",
+  engine_lost: "The answer broke off",
   deadline_exceeded: "Took too long",
 };
 const END_WORDS = { stop: "", length: "token limit reached", cancelled: "stopped" };

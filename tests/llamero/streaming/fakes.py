@@ -1,0 +1,93 @@
+"""A data plane without engine or broker: it answers as told, and remembers what it was asked."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from inference.protocol.errors import EngineError
+from inference.protocol.events import Done, Event, FinishReason, Started, Timings, Tokens
+from inference.protocol.jobs import GenerationJob
+from inference.protocol.replicas import ModelFacts
+from inference.protocol.text import RenderChat, Rendered
+
+NUM_PROMPT_TOKENS = 7
+
+
+class FakeStream:
+    """One job: a piece of text each ``step_seconds``, until it is used up or stopped."""
+
+    def __init__(self, job: GenerationJob, pieces: tuple[str, ...], step_seconds: float) -> None:
+        self.job = job
+        self.is_cancelled = False
+        self.is_closed = False
+        self._pieces = pieces
+        self._step_seconds = step_seconds
+        self._stopped = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[tuple[int, Event]]:
+        """Give the events of the job."""
+        yield 1, Started(0, 3)
+        num_told = 0
+        for piece in self._pieces:
+            if self._step_seconds or self._stopped.is_set():
+                await self._rest()
+            if self._stopped.is_set():
+                break
+            num_told += 1
+            yield num_told + 1, Tokens(piece, (num_told,))
+        is_whole = num_told == len(self._pieces)
+        reason = FinishReason.EOS if is_whole else FinishReason.CANCELLED
+        done = Done(reason, NUM_PROMPT_TOKENS, 3, num_told, timings=Timings(8.0, 20.0, 4))
+        yield num_told + 2, done
+
+    async def cancel(self) -> None:
+        """Stop at the next step."""
+        self.is_cancelled = True
+        self._stopped.set()
+
+    async def close(self) -> None:
+        """Stop for good."""
+        self.is_closed = True
+        self._stopped.set()
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._step_seconds):
+                await self._stopped.wait()
+        except TimeoutError:
+            pass
+
+
+@dataclass
+class FakeDispatcher:
+    """What the gateway asks for, without a data plane behind it."""
+
+    pieces: tuple[str, ...] = ("Hello", ", ", "world")
+    step_seconds: float = 0.0
+    refusal: EngineError | None = None
+    is_render_stuck: bool = False
+    context_length: int = 64
+    gateway_id: str = "test"
+    questions: list[RenderChat] = field(default_factory=list)
+    streams: list[FakeStream] = field(default_factory=list)
+
+    async def ask(
+        self, deployment: str, question: RenderChat, *, timeout: float = 10.0
+    ) -> Rendered:
+        """Render any chat to the same few tokens."""
+        self.questions.append(question)
+        if self.is_render_stuck:
+            await asyncio.Event().wait()
+        return Rendered(prompt="…", tokens=tuple(range(NUM_PROMPT_TOKENS)))
+
+    async def facts(self, deployment: str) -> ModelFacts:
+        """Describe a small model."""
+        return ModelFacts(num_vocab=100, context_length=self.context_length)
+
+    async def submit(self, job: GenerationJob, *, max_queue: int) -> FakeStream:
+        """Take a job, or refuse it."""
+        if self.refusal is not None:
+            raise self.refusal
+        stream = FakeStream(job, self.pieces, self.step_seconds)
+        self.streams.append(stream)
+        return stream

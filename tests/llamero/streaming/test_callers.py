@@ -1,0 +1,224 @@
+"""Who may use the socket, how they prove it, and what ends when they no longer may."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from pytest_django import Settings
+
+from llamero.accounts.selectors import recent_callers
+from llamero.accounts.services import IssuedKey, revoke_api_keys
+from llamero.streaming import consumer
+from tests.llamero.streaming.conftest import (
+    OWN_ORIGIN,
+    Connect,
+    receive,
+    receive_close,
+    receive_until,
+    start_frame,
+    until,
+)
+from tests.llamero.streaming.fakes import FakeDispatcher
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_staff_may_come_with_a_session_from_our_own_pages(
+    connect: Connect, session_cookie: bytes, staff: User, dispatcher: FakeDispatcher
+) -> None:
+    socket = await connect((b"cookie", session_cookie), OWN_ORIGIN)
+    assert (await socket.connect())[0]
+    assert (await receive(socket))["type"] == "hello"
+
+    await socket.send_json_to(start_frame())
+    await receive_until(socket, "done")
+
+    assert dispatcher.streams[0].job.owner == f"user:{staff.pk}"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        b"https://evil.example",
+        b"null",
+        b"",
+        b"http://localhost:8001",
+        b"http://localhost.evil.example",
+        b"http://[::1",
+    ],
+)
+async def test_a_session_from_a_foreign_page_is_refused_at_the_handshake(
+    connect: Connect, session_cookie: bytes, origin: bytes
+) -> None:
+    socket = await connect((b"cookie", session_cookie), (b"origin", origin))
+
+    assert not (await socket.connect())[0]
+
+
+async def test_a_session_without_an_origin_is_refused_at_the_handshake(
+    connect: Connect, session_cookie: bytes
+) -> None:
+    socket = await connect((b"cookie", session_cookie))
+
+    assert not (await socket.connect())[0]
+
+
+async def test_a_trusted_origin_counts_as_our_own(
+    connect: Connect, session_cookie: bytes, settings: Settings
+) -> None:
+    settings.CSRF_TRUSTED_ORIGINS = ["https://chat.example"]
+    socket = await connect((b"cookie", session_cookie), (b"origin", b"https://chat.example"))
+
+    assert (await socket.connect())[0]
+
+
+@pytest.mark.parametrize("host", [b"evil.example", b"", b"localhost@evil.example"])
+async def test_a_host_that_is_not_ours_is_refused(
+    connect: Connect, issued: IssuedKey, host: bytes
+) -> None:
+    key = (b"authorization", f"Bearer {issued.secret_text}".encode())
+    socket = await connect(key, host=host)
+
+    assert not (await socket.connect())[0]
+
+
+async def test_a_session_of_someone_who_is_not_staff_is_closed_with_4401(
+    connect: Connect, session_cookie: bytes, staff: User
+) -> None:
+    staff.is_staff = False
+    await staff.asave()
+    socket = await connect((b"cookie", session_cookie), OWN_ORIGIN)
+    await socket.connect()
+
+    frame, code = await receive_close(socket)
+
+    assert (code, frame["error"]["type"]) == (4401, "authentication_error")
+
+
+async def test_a_key_may_come_as_a_subprotocol_and_is_not_sent_back(
+    connect: Connect, issued: IssuedKey
+) -> None:
+    socket = await connect(subprotocols=["llamero.v1", f"llamero.key.{issued.secret_text}"])
+
+    assert await socket.connect() == (True, "llamero.v1")
+    assert (await receive(socket))["type"] == "hello"
+
+
+async def test_a_key_may_come_in_the_first_frame(connect: Connect, issued: IssuedKey) -> None:
+    socket = await connect()
+    await socket.connect()
+
+    await socket.send_json_to({"type": "auth", "key": issued.secret_text})
+
+    assert (await receive(socket))["type"] == "hello"
+
+
+@pytest.mark.parametrize("origin", [b"https://evil.example", b"null"])
+async def test_a_key_needs_no_origin_of_ours(
+    connect: Connect, issued: IssuedKey, origin: bytes
+) -> None:
+    key = (b"authorization", f"Bearer {issued.secret_text}".encode())
+    socket = await connect(key, (b"origin", origin))
+    await socket.connect()
+
+    assert (await receive(socket))["type"] == "hello"
+
+
+@pytest.mark.parametrize(
+    "header", [b"Bearer llm_wrong", b"Bearer", b"Basic eDp5", b"", b"Bearer \xff", b"x" * 10_000]
+)
+async def test_a_bad_key_is_closed_with_4401(connect: Connect, header: bytes) -> None:
+    socket = await connect((b"authorization", header))
+    await socket.connect()
+
+    frame, code = await receive_close(socket)
+
+    assert (code, frame["error"]["code"]) == (4401, "invalid_api_key")
+
+
+async def test_a_key_in_the_query_string_is_no_key(connect: Connect, issued: IssuedKey) -> None:
+    key = issued.secret_text
+    socket = await connect(path=f"/ws/v1/chat?token={key}&api_key={key}&key={key}")
+    await socket.connect()
+
+    await socket.send_json_to(start_frame())
+
+    assert (await receive_close(socket))[1] == 4401
+
+
+@pytest.mark.parametrize("text", ["[]", '{"type":"ping"}', '{"type":"auth","key":"x"}', "{"])
+async def test_whoever_does_not_introduce_themselves_first_is_closed_with_4401(
+    connect: Connect, text: str, dispatcher: FakeDispatcher
+) -> None:
+    socket = await connect()
+    await socket.connect()
+
+    await socket.send_to(text_data=text)
+
+    assert (await receive_close(socket))[1] == 4401
+    assert not dispatcher.questions
+
+
+async def test_whoever_says_nothing_is_closed_with_4401(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "AUTH_TIMEOUT_SECONDS", 0.01)
+    socket = await connect()
+    await socket.connect()
+
+    assert (await receive_close(socket))[1] == 4401
+
+
+async def test_a_revoked_key_starts_nothing_more(
+    socket: WebsocketCommunicator, issued: IssuedKey, dispatcher: FakeDispatcher
+) -> None:
+    await sync_to_async(revoke_api_keys)(keys=[issued.key])
+    recent_callers.clear()
+
+    await socket.send_json_to(start_frame())
+
+    frame, code = await receive_close(socket)
+    assert (code, frame["error"]["code"]) == (4401, "key_revoked")
+    assert not dispatcher.streams
+
+
+async def test_revoking_a_key_ends_its_running_chats(
+    socket: WebsocketCommunicator,
+    issued: IssuedKey,
+    dispatcher: FakeDispatcher,
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumer, "RECHECK_SECONDS", 0.05)
+    dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.05
+    watched = await connect((b"authorization", f"Bearer {issued.secret_text}".encode()))
+    await watched.connect()
+    await watched.send_json_to(start_frame())
+    await receive_until(watched, "delta")
+
+    await sync_to_async(revoke_api_keys)(keys=[issued.key])
+    recent_callers.clear()
+
+    last = (await receive_until(watched, "error"))[-1]
+    assert last["error"]["code"] == "key_revoked"
+    await until(lambda: dispatcher.streams[0].is_closed)
+
+
+async def test_signing_out_ends_what_the_session_may_do(
+    connect: Connect, session_cookie: bytes
+) -> None:
+    socket = await connect((b"cookie", session_cookie), OWN_ORIGIN)
+    await socket.connect()
+    assert (await receive(socket))["type"] == "hello"
+    await Session.objects.all().adelete()
+
+    await socket.send_json_to(start_frame())
+
+    assert (await receive_close(socket))[1] == 4401
+
+
+async def test_a_path_that_does_not_exist_is_refused(connect: Connect) -> None:
+    socket = await connect(path="/ws/v1/nothing")
+
+    assert not (await socket.connect())[0]

@@ -1,0 +1,211 @@
+"""What happens to chats on a socket, from start to end."""
+
+import asyncio
+
+import pytest
+from channels.testing import WebsocketCommunicator
+
+from inference.protocol.errors import EngineError, ErrorCode
+from llamero.accounts.services import IssuedKey
+from llamero.streaming import frames
+from tests.llamero.streaming.conftest import receive, receive_until, start_frame, until
+from tests.llamero.streaming.fakes import FakeDispatcher
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_a_chat_streams_its_text_and_ends_with_counts(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, issued: IssuedKey
+) -> None:
+    await socket.send_json_to(start_frame(temperature=0.5, max_tokens=9, seed=7, stop=["x"]))
+
+    received = await receive_until(socket, "done", "error")
+
+    assert [frame["type"] for frame in received] == ["queued", "started", *["delta"] * 3, "done"]
+    assert [frame["seq"] for frame in received[2:5]] == [1, 2, 3]
+    assert "".join(frame["text"] for frame in received[2:5]) == "Hello, world"
+    assert all(frame["id"] == "a" for frame in received)
+    done = received[-1]
+    assert done["finish_reason"] == "stop"
+    assert done["usage"] == {
+        "prompt_tokens": 7,
+        "completion_tokens": 3,
+        "total_tokens": 10,
+        "cached_tokens": 3,
+    }
+    assert done["timings"]["predicted_per_second"] == 150
+    job = dispatcher.streams[0].job
+    assert (job.sampling.temperature, job.sampling.seed, job.max_tokens) == (0.5, 7, 9)
+    assert (job.stop, job.owner, job.salt) == (("x",), f"key:{issued.key.pk}", job.owner)
+    await until(lambda: dispatcher.streams[0].is_closed)
+
+
+async def test_a_system_prompt_goes_before_the_messages(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    await socket.send_json_to(start_frame(system="Be brief."))
+    await receive_until(socket, "done")
+
+    roles = [message["role"] for message in dispatcher.questions[0].messages]
+    assert roles == ["system", "user"]
+
+
+async def test_a_chat_without_an_id_is_given_one(socket: WebsocketCommunicator) -> None:
+    await socket.send_json_to(start_frame(id=None))
+
+    received = await receive_until(socket, "done")
+
+    assert len({frame["id"] for frame in received}) == 1
+
+
+async def test_cancelling_stops_the_job_and_tells_what_was_done(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.01
+    await socket.send_json_to(start_frame())
+    await receive_until(socket, "delta")
+
+    await socket.send_json_to({"type": "cancel", "id": "a"})
+    received = await receive_until(socket, "done")
+
+    assert received[-1]["finish_reason"] == "cancelled"
+    assert received[-1]["usage"]["completion_tokens"] >= 1
+    assert dispatcher.streams[0].is_cancelled
+    await until(lambda: dispatcher.streams[0].is_closed)
+
+
+async def test_a_chat_can_be_cancelled_while_it_is_being_rendered(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.is_render_stuck = True
+    await socket.send_json_to(start_frame())
+    await until(lambda: dispatcher.questions)
+
+    await socket.send_json_to({"type": "cancel", "id": "a"})
+
+    assert (await receive(socket))["finish_reason"] == "cancelled"
+
+
+async def test_closing_the_socket_ends_all_its_chats(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.01
+    for job_id in ("a", "b", "c"):
+        await socket.send_json_to(start_frame(id=job_id))
+    await until(lambda: len(dispatcher.streams) == 3)
+
+    await socket.disconnect()
+
+    assert all(stream.is_closed for stream in dispatcher.streams)
+
+
+async def test_several_chats_share_a_socket(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.step_seconds = 0.01
+    await socket.send_json_to(start_frame(id="a"))
+    await socket.send_json_to(start_frame(id="b"))
+
+    received = await receive_until(socket, "done") + await receive_until(socket, "done")
+
+    for job_id in ("a", "b"):
+        deltas = [f for f in received if f["id"] == job_id and f["type"] == "delta"]
+        assert "".join(frame["text"] for frame in deltas) == "Hello, world"
+        assert [frame["seq"] for frame in deltas] == [1, 2, 3]
+
+
+async def test_chats_on_one_socket_are_bounded(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.is_render_stuck = True
+    for index in range(frames.MAX_JOBS + 1):
+        await socket.send_json_to(start_frame(id=f"job-{index}"))
+
+    refused = await receive(socket)
+
+    assert refused["id"] == f"job-{frames.MAX_JOBS}"
+    assert refused["error"]["code"] == "too_many_jobs"
+
+
+async def test_an_id_that_is_in_use_is_refused(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.is_render_stuck = True
+    await socket.send_json_to(start_frame())
+    await socket.send_json_to(start_frame())
+
+    refused = await receive(socket)
+
+    assert (refused["error"]["code"], "id" in refused) == ("id_in_use", False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "code"),
+    [
+        ({"model": "no-such"}, "model", "model_not_found"),
+        ({"messages": []}, "messages", "invalid_value"),
+        ({"messages": [{"role": "x"}]}, "messages[0].role", "invalid_value"),
+        ({"messages": [{"role": "x"}], "system": "Hi"}, "messages[0].role", "invalid_value"),
+        ({"temperature": "hot"}, "temperature", None),
+        ({"system": 5}, "system", "invalid_value"),
+        ({"n": 2}, "n", "invalid_value"),
+    ],
+)
+async def test_a_request_that_rest_refuses_is_refused_alike(
+    socket: WebsocketCommunicator, fields: dict[str, object], param: str, code: str | None
+) -> None:
+    await socket.send_json_to(start_frame(**fields))
+
+    refused = await receive(socket)
+
+    assert (refused["type"], refused["id"]) == ("error", "a")
+    assert refused["error"]["param"] == param
+    assert code is None or refused["error"]["code"] == code
+    assert refused["error"]["message"]
+
+
+async def test_a_prompt_longer_than_the_context_is_refused(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.context_length = 7
+    await socket.send_json_to(start_frame())
+
+    assert (await receive(socket))["error"]["code"] == "context_length_exceeded"
+
+
+async def test_no_ready_replica_is_an_error_that_invites_another_try(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.refusal = EngineError(ErrorCode.NO_READY_REPLICA, "The model is loading.")
+    await socket.send_json_to(start_frame())
+
+    refused = await receive(socket)
+
+    assert (refused["error"]["code"], refused["retryable"]) == ("no_ready_replica", True)
+
+
+async def test_the_socket_serves_on_after_a_refusal(socket: WebsocketCommunicator) -> None:
+    await socket.send_json_to(start_frame(model="no-such"))
+    assert (await receive(socket))["type"] == "error"
+
+    await socket.send_json_to(start_frame())
+
+    assert (await receive_until(socket, "done", "error"))[-1]["type"] == "done"
+
+
+async def test_a_job_that_never_tells_its_end_is_given_up_after_a_cancel(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llamero.streaming.chat_job.CANCEL_GRACE_SECONDS", 0.05)
+    dispatcher.pieces, dispatcher.step_seconds = ("word",) * 10, 60.0
+    await socket.send_json_to(start_frame())
+    await receive_until(socket, "started")
+
+    async def say_nothing() -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(dispatcher.streams[0], "cancel", say_nothing)
+    await socket.send_json_to({"type": "cancel", "id": "a"})
+
+    assert (await receive(socket))["finish_reason"] == "cancelled"
+    await until(lambda: dispatcher.streams[0].is_closed)
