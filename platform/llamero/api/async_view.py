@@ -8,6 +8,7 @@ from django.db import connections
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -38,6 +39,7 @@ class AsyncAPIView(APIView):
 
     is_native: ClassVar[bool] = False
     content_negotiation_class = AnyAccept
+    renderer_classes = (JSONRenderer,)
 
     def prepare(self, request: Request) -> None:
         """Do what blocks, before the handler: read the body, validate, look models up."""

@@ -41,10 +41,10 @@ def read_prompts(value: Any, param: str) -> list[PromptText]:
         return [PromptText((item,), f"{param}[{i}]") for i, item in enumerate(value)]
     if isinstance(value[0], list):
         return [
-            PromptText((_read_ids(item, param, f"{param}[{i}]"),), f"{param}[{i}]")
+            PromptText((read_ids(item, param, f"{param}[{i}]"),), f"{param}[{i}]")
             for i, item in enumerate(value)
         ]
-    return [PromptText((_read_ids(value, param, param),), param)]
+    return [PromptText((read_ids(value, param, param),), param)]
 
 
 def read_native_prompts(value: Any, param: str) -> list[PromptText]:
@@ -56,6 +56,16 @@ def read_native_prompts(value: Any, param: str) -> list[PromptText]:
     if any(type(item) is int for item in value):
         return [_read_native_prompt(value, param, param)]
     return [_read_native_prompt(item, param, f"{param}[{i}]") for i, item in enumerate(value)]
+
+
+def read_ids(value: Any, param: str, path: str) -> tuple[int, ...]:
+    """Read a list of token ids; their upper bound is the vocabulary's."""
+    if not isinstance(value, list) or not value:
+        raise InvalidValue(param, f"{path} must be a list of token ids, and not empty.")
+    for i, token in enumerate(value):
+        if type(token) is not int or token < 0:
+            raise InvalidValue(param, f"{path}[{i}] is no token id.", "invalid_token_id")
+    return tuple(value)
 
 
 def check_vocabulary(prompts: Sequence[PromptText], param: str, facts: ModelFacts) -> None:
@@ -116,15 +126,6 @@ def _start_of_text(facts: ModelFacts, param: str) -> tuple[int, ...]:
     raise InvalidValue(param, f"{param} is empty, and the model has no start-of-text token.")
 
 
-def _read_ids(value: Any, param: str, path: str) -> tuple[int, ...]:
-    if not isinstance(value, list) or not value:
-        raise InvalidValue(param, f"{path} must be a list of token ids, and not empty.")
-    for i, token in enumerate(value):
-        if type(token) is not int or token < 0:
-            raise InvalidValue(param, f"{path}[{i}] is no token id.", "invalid_token_id")
-    return tuple(value)
-
-
 def _read_native_prompt(value: Any, param: str, path: str) -> PromptText:
     if isinstance(value, str):
         return PromptText((value,), path)
@@ -142,7 +143,7 @@ def _read_native_prompt(value: Any, param: str, path: str) -> PromptText:
         if isinstance(item, str):
             parts.append(item)
         else:
-            parts.append(_read_ids([item], param, f"{path}[{i}]"))
+            parts.append(read_ids([item], param, f"{path}[{i}]"))
     return PromptText(tuple(parts), path)
 
 

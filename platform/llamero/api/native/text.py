@@ -12,9 +12,8 @@ from llamero.api.fields import AnyValue, RequestSerializer, StrictBoolean, Stric
 from llamero.api.model_choice import ANY_KIND, GENERATIVE
 from llamero.api.native.view import NativeView
 from llamero.api.openai.chat_request import read_chat_request
-from llamero.api.prompts import PromptText, check_vocabulary, read_prompts
+from llamero.api.prompts import PromptText, check_vocabulary, read_ids
 from llamero.api.questions import ask_prompt, ask_text, ask_tokens
-from llamero.errors import InvalidValue
 
 
 class TokenizeSerializer(RequestSerializer):
@@ -71,19 +70,15 @@ class DetokenizeView(NativeView):
         """Validate the body and find the model."""
         body = self.read_body(request)
         value = validate(DetokenizeSerializer, body)["tokens"]
-        if not isinstance(value, list):
-            raise InvalidValue("tokens", "tokens must be a list of token ids.")
-        self.tokens = read_prompts(value, "tokens") if value else []
-        if len(self.tokens) > 1 or any(prompt.is_text for prompt in self.tokens):
-            raise InvalidValue("tokens", "tokens must be a list of token ids.")
+        self.tokens = () if value == [] else read_ids(value, "tokens", "tokens")
         self.served = self.find_model(request, ANY_KIND, body)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Detokenize."""
         deployment = self.served.deployment
         facts = await dispatch.get_dispatcher().facts(deployment)
-        check_vocabulary(self.tokens, "tokens", facts)
-        answer = await ask_text(deployment, Detokenize(tokens=_ids(self.tokens)))
+        check_vocabulary([PromptText((self.tokens,), "tokens")], "tokens", facts)
+        answer = await ask_text(deployment, Detokenize(tokens=self.tokens))
         return json_response({"content": answer.text})
 
 
@@ -103,13 +98,6 @@ class ApplyTemplateView(NativeView):
         )
         answer = await ask_prompt(self.served.deployment, question)
         return json_response({"prompt": answer.prompt})
-
-
-def _ids(prompts: list[PromptText]) -> tuple[int, ...]:
-    """Give the ids of the only prompt, or none."""
-    return tuple(
-        token for p in prompts for part in p.parts if isinstance(part, tuple) for token in part
-    )
 
 
 def _piece(latin1: str) -> str | list[int]:

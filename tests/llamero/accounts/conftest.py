@@ -1,0 +1,26 @@
+"""A user, a model, and no memory of other tests' keys."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from llamero.accounts.selectors import recent_callers
+from models_registry.models import Model
+
+
+@pytest.fixture(autouse=True)
+def forget_callers() -> Iterator[None]:
+    recent_callers.clear()
+    yield
+    recent_callers.clear()
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    return User.objects.create_user("ada", password="analytical")
+
+
+@pytest.fixture
+def model(db: None) -> Model:
+    return Model.objects.create(slug="smol", title="Smol")

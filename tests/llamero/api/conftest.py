@@ -1,0 +1,51 @@
+"""The API over a fake data plane: two models, one key, no database."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from inference.protocol.replicas import ModelKind
+from llamero import dispatch
+from llamero.accounts import authentication
+from llamero.accounts.selectors import Caller
+from llamero.api import model_choice
+from models_registry.selectors import ServedModel
+from tests.llamero.api.asgi_client import KEY
+from tests.llamero.api.fakes import FakeDispatcher, make_served
+
+LIMITED_KEY = KEY.replace("abcdefgh", "limitedx")
+SERVED = (
+    make_served("smol", aliases=("tiny",)),
+    make_served("mini", ModelKind.EMBEDDING, pk=2),
+    make_served("org/big:1b", pk=3),
+)
+_CALLERS = {
+    KEY: Caller(User(pk=1, username="ada"), 1, "key:1"),
+    LIMITED_KEY: Caller(User(pk=1, username="ada"), 2, "key:2", frozenset({2})),
+}
+
+
+@pytest.fixture(autouse=True)
+def dispatcher(monkeypatch: pytest.MonkeyPatch) -> FakeDispatcher:
+    """The fake that every request meets."""
+    fake = FakeDispatcher()
+    monkeypatch.setattr(dispatch, "get_dispatcher", lambda: fake)
+    return fake
+
+
+@pytest.fixture(autouse=True)
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The models and keys there are."""
+    monkeypatch.setattr(model_choice, "find_served_model", _find)
+    monkeypatch.setattr(model_choice, "list_served_models", lambda: list(SERVED))
+    monkeypatch.setattr(authentication, "find_caller", _CALLERS.get)
+    model_choice.recent_models.clear()
+    model_choice.recent_lists.clear()
+    yield
+    model_choice.recent_models.clear()
+    model_choice.recent_lists.clear()
+
+
+def _find(name: str) -> ServedModel | None:
+    return next((one for one in SERVED if name == one.id or name in one.aliases), None)

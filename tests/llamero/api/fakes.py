@@ -1,0 +1,161 @@
+"""A data plane without a model: jobs are recorded and answered by a script of events."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.events import Done, Event, FinishReason, Started, Tokens
+from inference.protocol.replicas import (
+    ModelFacts,
+    ModelKind,
+    ReplicaState,
+    ReplicaStatus,
+    RuntimeProfile,
+    SlotStats,
+)
+from inference.protocol.text import (
+    Detokenize,
+    Detokenized,
+    RenderChat,
+    Rendered,
+    Tokenize,
+    Tokenized,
+)
+from models_registry.selectors import ServedModel
+
+NUM_VOCAB = 49152
+CONTEXT = 256
+FACTS = ModelFacts(
+    num_vocab=NUM_VOCAB,
+    context_length=CONTEXT,
+    num_embd=4,
+    bos_token_id=1,
+    eos_token_id=2,
+    bos_token="<s>",
+    eos_token="</s>",
+)
+Script = Callable[[Any], Sequence[Any]]
+
+
+def make_served(
+    name: str, kind: ModelKind = ModelKind.CHAT, pk: int = 1, **changes: Any
+) -> ServedModel:
+    """Make a served model whose deployment has its name."""
+    fields: dict[str, Any] = {
+        "id": name,
+        "deployment": name,
+        "kind": kind,
+        "created": 1700000000,
+        "owned_by": "llamero",
+        "profile": RuntimeProfile(context_length=CONTEXT),
+        "facts": {"architecture": "llama", "num_params": 7},
+        "model_pk": pk,
+    }
+    return ServedModel(**(fields | changes))
+
+
+def say(*pieces: str, reason: FinishReason = FinishReason.EOS) -> list[Event]:
+    """Make the events of a job that says these pieces, a token each."""
+    events: list[Event] = [Started(slot=3, num_cached_tokens=2)]
+    events += [Tokens(piece, (100 + i,)) for i, piece in enumerate(pieces)]
+    return [*events, Done(reason, 5, 2, len(pieces))]
+
+
+class FakeStream:
+    """Plays a script; an asyncio.Event in it is waited for."""
+
+    def __init__(self, script: Sequence[Any]) -> None:
+        self._script = script
+        self.is_closed = False
+        self.is_cancelled = False
+
+    async def __aiter__(self) -> AsyncIterator[tuple[int, Event]]:
+        for seq, item in enumerate(self._script, 1):
+            if isinstance(item, asyncio.Event):
+                await item.wait()
+            else:
+                yield seq, item
+
+    async def cancel(self) -> None:
+        self.is_cancelled = True
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class FakeDispatcher:
+    """Answers like the real one. Tokens are code points; ``script`` makes the events of a job."""
+
+    gateway_id = "fake"
+
+    def __init__(self) -> None:
+        self.jobs: list[Any] = []
+        self.streams: list[FakeStream] = []
+        self.questions: list[Any] = []
+        self.script: Script = lambda job: say("Hel", "lo")
+        self.facts_error: EngineError | None = None
+        self.submit_error: EngineError | None = None
+        self.num_accepted = 1_000_000
+        self.statuses: tuple[ReplicaStatus, ...] = (make_status("smol"), make_status("mini"))
+
+    async def ask(self, deployment: str, question: Any, *, timeout: float = 10) -> Any:
+        self._check()
+        self.questions.append(question)
+        match question:
+            case Tokenize():
+                ids = tuple(_encode(text, question.add_special) for text in question.texts)
+                pieces = tuple(
+                    tuple(chr(i).encode().decode("latin-1") for i in line) for line in ids
+                )
+                return Tokenized(tokens=ids, pieces=pieces if question.with_pieces else ())
+            case Detokenize():
+                return Detokenized(text="".join(map(chr, question.tokens)))
+            case RenderChat():
+                prompt = "".join(f"{m['role']}:{m['content']}\n" for m in question.messages)
+                return Rendered(prompt=prompt, tokens=_encode(prompt, False))
+        raise AssertionError(question)
+
+    async def facts(self, deployment: str) -> ModelFacts:
+        self._check()
+        return FACTS
+
+    async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
+        self._check()
+        return tuple(one for one in self.statuses if deployment in (None, one.deployment))
+
+    async def submit(self, job: Any, *, max_queue: int) -> FakeStream:
+        self._check()
+        if self.submit_error is not None and len(self.jobs) >= self.num_accepted:
+            raise self.submit_error
+        self.jobs.append(job)
+        stream = FakeStream(self.script(job))
+        self.streams.append(stream)
+        return stream
+
+    def _check(self) -> None:
+        if self.facts_error is not None:
+            raise self.facts_error
+
+
+def make_status(deployment: str, state: ReplicaState = ReplicaState.READY) -> ReplicaStatus:
+    """Make the heartbeat of a replica with a busy and an idle slot."""
+    return ReplicaStatus(
+        replica=f"{deployment}-1",
+        deployment=deployment,
+        node="here",
+        state=state,
+        num_slots=2,
+        facts=FACTS,
+        slots=(SlotStats(id=0, job="abc", owner="key:9", num_decoded=4), SlotStats(id=1)),
+    )
+
+
+def engine_error(code: ErrorCode) -> EngineError:
+    """Make an error of the data plane."""
+    return EngineError(code, f"Because of {code.value}.", is_retryable=True)
+
+
+def _encode(text: str, add_special: bool) -> tuple[int, ...]:
+    ids = tuple(ord(letter) for letter in text)
+    return (1, *ids) if add_special and ids else ids
