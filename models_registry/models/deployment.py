@@ -34,6 +34,12 @@ POOLING_TYPES = [
     ("rank", "rank"),
 ]
 MAX_SLOTS = 256
+# The native library counts KV cells in 31 bits.
+MAX_CELLS = 2**31 - 1
+
+
+def _exceeds(value: int | None, limit: int | None) -> bool:
+    return value is not None and limit is not None and value > limit
 
 
 def _between(low: float, high: float) -> list[MinValueValidator | MaxValueValidator]:
@@ -150,11 +156,8 @@ class Deployment(models.Model):
         return self.slug
 
     def clean(self) -> None:
-        """Check what no single field can: replica bounds, GPU shares, the pinned version."""
-        errors: dict[str, str] = {}
-        has_bounds = self.min_replicas is not None and self.max_replicas is not None
-        if has_bounds and self.min_replicas > self.max_replicas:
-            errors["min_replicas"] = "Cannot be more than the maximum."
+        """Check what no single field can: bounds of each other, GPU shares, the pinned version."""
+        errors = self._find_bound_errors()
         try:
             _ = self.tensor_shares
         except ValueError:
@@ -162,8 +165,21 @@ class Deployment(models.Model):
         pinned = self.pinned_version
         if pinned is not None and self.model_id and pinned.model_id != self.model_id:
             errors["pinned_version"] = "This version belongs to another model."
+        if not self.flash_attention and self.cache_type_v != "f16":
+            errors["cache_type_v"] = "Needs flash attention."
         if errors:
             raise ValidationError(errors)
+
+    def _find_bound_errors(self) -> dict[str, str]:
+        """Compare numbers with each other; those that failed on their own are None here."""
+        errors: dict[str, str] = {}
+        if _exceeds(self.min_replicas, self.max_replicas):
+            errors["min_replicas"] = "Cannot be more than the maximum."
+        if _exceeds(self.num_slots, self.step_token_budget):
+            errors["step_token_budget"] = "Needs a token for each slot at least."
+        if _exceeds(self.context_length, MAX_CELLS // (self.num_slots or 1)):
+            errors["context_length"] = "Too much for this many slots."
+        return errors
 
     @property
     def tensor_shares(self) -> tuple[float, ...]:

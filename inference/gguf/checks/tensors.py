@@ -20,26 +20,29 @@ def tensor_bytes(tensor: TensorInfo) -> int:
 def check_tensors(header: Header) -> None:
     """Check every tensor, in file order; note trailing bytes as a warning."""
     expected = 0
-    ends_at = header.data_start
     for tensor in header.tensors:
         _check_shape(tensor)
         if tensor.offset != expected:
             reason = f"{tensor.name} begins at {tensor.offset} where {expected} is due."
             raise GgufRejected("tensor_offset", reason, tensor.byte_offset)
-        num_bytes = tensor_bytes(tensor)
-        expected += -(-num_bytes // header.alignment) * header.alignment
+        expected += -(-tensor_bytes(tensor) // header.alignment) * header.alignment
         if expected >= LIMIT:
-            raise GgufRejected(
-                "data_size", "The tensors together are larger than any file.", tensor.byte_offset
-            )
-        ends_at = header.data_start + tensor.offset + num_bytes
+            reason = "The tensors together are larger than any file."
+            raise GgufRejected("data_size", reason, tensor.byte_offset)
+    _check_file_size(header)
+
+
+def _check_file_size(header: Header) -> None:
+    ends_at = header.data_start
+    for tensor in header.tensors:
+        ends_at = header.data_start + tensor.offset + tensor_bytes(tensor)
         if ends_at > header.size_bytes:
             reason = (
                 f"{tensor.name} ends at byte {ends_at}, but the file has {header.size_bytes}: "
                 "the upload or download was cut off."
             )
             raise GgufRejected("truncated", reason, tensor.byte_offset)
-    trailing = header.size_bytes - max(ends_at, header.data_start)
+    trailing = header.size_bytes - ends_at
     if trailing > header.alignment:
         header.warnings.append(f"{trailing} bytes after the last tensor belong to nothing.")
 
