@@ -13,8 +13,9 @@ def main() -> int:
     die_with_parent()
     settings = read_settings()
     logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
-    for chatty in ("celery", "kombu", "amqp"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    if settings.log_level != "DEBUG":
+        for chatty in ("celery", "kombu", "amqp", "inference.backend.native"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
     # Imported late: a wrong environment is told at once, and the libraries see their variables.
     from inference.worker.lifecycle import Replica
 

@@ -1,0 +1,92 @@
+"""Questions about text: answered without a slot, and never fatal."""
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from inference.backend.fake import FIRST_BYTE, NUM_VOCAB, FakeModel
+from inference.protocol.errors import ErrorCode
+from inference.protocol.text import (
+    Detokenize,
+    Detokenized,
+    Refused,
+    RenderChat,
+    TextReply,
+    TextRequest,
+    Tokenize,
+    Tokenized,
+)
+from inference.relay.gateway import GatewayRelay
+from inference.text.render_pool import RenderPool
+from inference.worker import text_lane
+from inference.worker.text_lane import TextAnswers
+from tests.inference.worker.conftest import StartReplica
+from tests.inference.worker.replicas import Client
+
+
+@pytest.fixture
+def answers() -> Iterator[TextAnswers]:
+    pool = RenderPool()
+    yield TextAnswers(FakeModel(), pool)
+    pool.close()
+
+
+def test_tokenizes_with_pieces(answers: TextAnswers) -> None:
+    answer = answers.answer(Tokenize(texts=("é", ""), with_pieces=True))
+    assert answer == Tokenized(
+        tokens=((FIRST_BYTE + 0xC3, FIRST_BYTE + 0xA9), ()), pieces=(("\xc3", "\xa9"), ())
+    )
+
+
+def test_broken_characters_are_replaced(answers: TextAnswers) -> None:
+    assert answers.answer(Detokenize(tokens=(FIRST_BYTE + 0xC3,))) == Detokenized(text="\ufffd")
+
+
+@pytest.mark.parametrize("token", [-1, NUM_VOCAB, 2**40])
+def test_unknown_ids_are_refused_by_position(answers: TextAnswers, token: int) -> None:
+    answer = answers.answer(Detokenize(tokens=(5, token)))
+    assert isinstance(answer, Refused)
+    assert (answer.code, answer.param) == (ErrorCode.INVALID_TOKEN_ID, "tokens[1]")
+
+
+def test_too_long_texts_are_refused(answers: TextAnswers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_lane, "MAX_TEXT_BYTES", 10)
+    answer = answers.answer(Tokenize(texts=("é" * 6,)))
+    assert isinstance(answer, Refused)
+    assert answer.code == ErrorCode.INVALID_PROMPT
+
+
+def test_a_model_without_template_refuses_chat(answers: TextAnswers) -> None:
+    answer = answers.answer(RenderChat(messages=({"role": "user", "content": "hi"},)))
+    assert isinstance(answer, Refused)
+    assert answer.code == ErrorCode.CHAT_TEMPLATE_ERROR
+
+
+def test_an_unexpected_failure_is_refused_without_details(
+    monkeypatch: pytest.MonkeyPatch, answers: TextAnswers
+) -> None:
+    monkeypatch.setattr(FakeModel, "detokenize", lambda *_: 1 / 0)
+    answer = answers.answer(Detokenize(tokens=(5,)))
+    assert answer == Refused(code=ErrorCode.INTERNAL_ERROR, message="An internal error occurred.")
+
+
+async def test_a_replica_answers_over_the_gateways_channel(
+    start_replica: StartReplica, client: Client
+) -> None:
+    start_replica()
+    client.wait_for_status()
+    pubsub = client.redis.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+    pubsub.subscribe("lm:gw:gw")
+    pubsub.get_message(timeout=1)
+    request = TextRequest(
+        id="q1", gateway="gw", deadline=time.time() + 10, question=Tokenize(texts=("a",))
+    )
+    gateway: GatewayRelay = client.gateway
+    await gateway.ask("chat", request)
+    message = pubsub.get_message(timeout=10)
+    pubsub.close()
+    assert message is not None
+    reply = msgspec.json.decode(message["data"], type=TextReply)
+    assert reply == TextReply(id="q1", answer=Tokenized(tokens=((FIRST_BYTE + 97,),)))
