@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,11 +32,13 @@ from inference.relay.waiting import WaitingSet  # noqa: E402
 from inference.relay.writer import EventWriter  # noqa: E402
 
 
-def write_tokens(url: str, num_streams: int, num_steps: int, pause: float, result) -> None:
+def write_tokens(
+    url: str, num_streams: int, num_steps: int, pause: float, result: Connection
+) -> None:
     """Take the jobs and write their tokens step by step; reports CPU seconds and write seconds."""
     redis = connect(url)
     waiting = WaitingSet(redis, "bench")
-    jobs = []
+    jobs: list[str] = []
     while len(jobs) < num_streams:
         if (job := waiting.take("bench-1")) is not None:
             jobs.append(job.id)

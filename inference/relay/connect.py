@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def connect(url: str | None = None, *, max_connections: int = 64) -> SyncRedis:
+def connect(url: str | None = None, *, max_connections: int = 512) -> SyncRedis:
     """Open a thread-safe client of the server at ``url`` or ``LLAMERO_REDIS_URL``.
 
     Nothing is sent until the first command. A blocking read must wait less than 5 seconds.

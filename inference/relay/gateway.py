@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Event, decode_event
+from inference.protocol.events import Event, Failed, decode_event
 from inference.protocol.jobs import Job, encode_job
 from inference.protocol.replicas import ReplicaStatus
 from inference.protocol.text import TextRequest
@@ -153,9 +153,17 @@ def broker_unavailable() -> EngineError:
     )
 
 
+def _read_event(raw: bytes) -> Event:
+    """Read an event; one of another version ends the job here instead of a wait for ever."""
+    try:
+        return decode_event(raw)
+    except msgspec.DecodeError:
+        return Failed(ErrorCode.INTERNAL_ERROR, "An event of this request could not be read.")
+
+
 def _read_view(answer: list[Any]) -> JobView:
     state, replica, is_lease_alive, needs_ticket, num_ahead = answer[:5]
-    events = tuple((answer[i], decode_event(answer[i + 1])) for i in range(5, len(answer), 2))
+    events = tuple((answer[i], _read_event(answer[i + 1])) for i in range(5, len(answer), 2))
     return JobView(
         state.decode(),
         replica.decode(),

@@ -8,8 +8,7 @@ for index = 1, #argv, 5 do
   if not skipped[job] then
     local fields = known[job]
     if not fields then
-      fields = call('HMGET', JOB .. job, 'attempt', 'gateway', 'state', 'replica', 'abandoned',
-        'deadline')
+      fields = call('HMGET', JOB .. job, 'attempt', 'gateway', 'state')
       fields.kept = call('XLEN', EVENTS .. job)
       known[job] = fields
     end
@@ -26,7 +25,8 @@ for index = 1, #argv, 5 do
       call('XADD', EVENTS .. job, '0-' .. argv[index + 2], 'e', event)
       fields.kept = seq
       if seq == 1 then
-        call('EXPIREAT', EVENTS .. job, math.ceil(tonumber(fields[6])) + GRACE)
+        local deadline = call('HGET', JOB .. job, 'deadline')
+        call('EXPIREAT', EVENTS .. job, math.ceil(tonumber(deadline)) + GRACE)
       end
       local list = frames[fields[2]]
       if not list then
@@ -35,7 +35,8 @@ for index = 1, #argv, 5 do
       end
       list[#list + 1] = frame(job, argv[index + 2], event)
       if argv[index + 3] == '1' then
-        retire(job, fields[4], fields[5])
+        local place = call('HMGET', JOB .. job, 'replica', 'abandoned')
+        retire(job, place[1], place[2])
         fields[3] = 'done'
       end
     end

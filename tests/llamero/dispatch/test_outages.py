@@ -9,6 +9,7 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import Detokenize
 from inference.relay.keys import replica_key
+from inference.relay.reaper import sweep
 from llamero.dispatch.dispatcher import Dispatcher
 from tests.inference.relay.fakes import DONE, make_job, make_token
 from tests.llamero.dispatch.test_streams import read, submit
@@ -88,3 +89,20 @@ async def test_a_lost_replica_ends_its_streams_without_any_sweeper(dispatcher, r
     (_, token), (_, end) = await read(job_stream)
     assert (token, end.code, end.is_retryable) == (make_token(1), ErrorCode.ENGINE_LOST, True)
     assert replica.writer.write([(job, 1, 2, make_token(2))]) == (job,)
+
+
+async def test_a_pause_longer_than_a_lease_costs_no_job_of_a_live_replica(
+    broker, dispatcher, replica
+):
+    job_stream = await submit(dispatcher)
+    job = replica.take()
+    sweep(replica.redis)
+    broker.send_signal(signal.SIGSTOP)
+    try:
+        await asyncio.sleep(6)
+    finally:
+        broker.send_signal(signal.SIGCONT)
+    assert sweep(replica.redis).failed_jobs == ()
+    replica.beat()
+    replica.write(job, 1, make_token(1), DONE)
+    assert await read(job_stream) == [(1, make_token(1)), (2, DONE)]
