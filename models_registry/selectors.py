@@ -95,7 +95,7 @@ def _deployments() -> QuerySet[Deployment]:
 
 def _version_of(deployment: Deployment) -> ModelVersion | None:
     """Give the version to run, if it is ready."""
-    current: ModelVersion | None = deployment.current_version  # type: ignore[attr-defined]
+    current: ModelVersion | None = getattr(deployment, "current_version", None)
     version = deployment.pinned_version or current
     return version if version is not None and version.state == VersionState.READY else None
 

@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('model', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deployments', to='models_registry.model')),
-                ('pinned_version', models.ForeignKey(blank=True, help_text="Leave empty to follow the model's current version.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='pinning_deployments', to='models_registry.modelversion')),
+                ('pinned_version', models.ForeignKey(blank=True, help_text="Leave empty to follow the model's current version.", null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='pinning_deployments', to='models_registry.modelversion')),
             ],
             options={
                 'ordering': ('slug',),

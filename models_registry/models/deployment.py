@@ -63,7 +63,7 @@ class Deployment(models.Model):
     model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="deployments")
     pinned_version = models.ForeignKey(
         ModelVersion,
-        on_delete=models.PROTECT,
+        on_delete=models.RESTRICT,
         null=True,
         blank=True,
         related_name="pinning_deployments",
