@@ -18,16 +18,17 @@ NUM_CHAT_SLOTS = 4
 READY_SECONDS = 120
 STOP_SECONDS = 15
 
-# Small deployments load quickly and leave memory to other tests.
+# By the import that an admin uses.
 IMPORT_PROGRAM = """
 from pathlib import Path
 from models_registry.services.deployments import create_deployment
 from models_registry.services.importing import import_model_files
-version = import_model_files(paths=[Path({chat!r})], slug={chat_slug!r})
-create_deployment(model=version.model, context_length=2048, num_slots={num_slots}, max_queue=32)
-version = import_model_files(paths=[Path({embedding!r})], slug={embedding_slug!r})
-create_deployment(model=version.model, num_slots=2)
+version = import_model_files(paths=[Path({path!r})], slug={slug!r})
+create_deployment(model=version.model, **{profile!r})
 """
+# Small deployments load quickly and leave memory to other tests.
+CHAT_PROFILE = {"context_length": 2048, "num_slots": NUM_CHAT_SLOTS, "max_queue": 32}
+EMBEDDING_PROFILE = {"num_slots": 2}
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,10 @@ def manage(home: Path, *arguments: str) -> None:
     )
 
 
-def import_models(home: Path, *, chat: Path, embedding: Path) -> None:
-    """Give a new home its two models, by the import that an admin uses."""
+def import_model(home: Path, path: Path, slug: str, profile: dict[str, int]) -> None:
+    """Give a home, which is made if need be, one more deployed model."""
     manage(home, "migrate", "--verbosity=0")
-    program = IMPORT_PROGRAM.format(
-        chat=str(chat),
-        chat_slug=CHAT_MODEL,
-        embedding=str(embedding),
-        embedding_slug=EMBEDDING_MODEL,
-        num_slots=NUM_CHAT_SLOTS,
-    )
+    program = IMPORT_PROGRAM.format(path=str(path), slug=slug, profile=profile)
     manage(home, "shell", "--verbosity=0", "-c", program)
 
 
@@ -130,7 +125,8 @@ def stop(live: LiveLlamero) -> int:
 @contextlib.contextmanager
 def running_llamero(home: Path, *, chat: Path, embedding: Path) -> Iterator[LiveLlamero]:
     """Import both models into a new home, run Llamero in it, and end it."""
-    import_models(home, chat=chat, embedding=embedding)
+    import_model(home, chat, CHAT_MODEL, CHAT_PROFILE)
+    import_model(home, embedding, EMBEDDING_MODEL, EMBEDDING_PROFILE)
     live = start(home, find_free_port())
     try:
         wait_until_ready(live)

@@ -99,6 +99,10 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Take the last words of a process that has ended."""
         if self._output is not None:
             self._output.join(LAST_WORDS_SECONDS)
         close_log(self._log)

@@ -42,13 +42,17 @@ def bootstrap_part(home: Home) -> Part:
     return Part("setup", command, 1.0)
 
 
-def serving_parts(host: str, port: int) -> list[Part]:
-    """The gateway, the control worker and the node agent."""
+def node_part() -> Part:
+    """The node agent. It needs the broker alone, and starts what it was last told to run."""
+    return Part("node", (sys.executable, "-m", "inference.node"), STOP_SECONDS["node"])
+
+
+def django_parts(host: str, port: int) -> list[Part]:
+    """The gateway and the control worker, which need an up-to-date database."""
     web = (sys.executable, MANAGE, "serve", "--host", host, "--port", str(port))
     return [
         Part("web", web, STOP_SECONDS["web"]),
         Part("control", (sys.executable, MANAGE, "control"), STOP_SECONDS["control"]),
-        Part("node", (sys.executable, "-m", "inference.node"), STOP_SECONDS["node"]),
     ]
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 from types import FrameType
 
 from inference.relay.connect import UNREACHABLE, RedisError, connect
-from llamero.supervisor.children import Child
+from llamero.supervisor.children import Child, Part
 from llamero.supervisor.home import Home, StartRefused
 from llamero.supervisor.output import say, show
 from llamero.supervisor.parts import (
     STOP_ORDER,
     bootstrap_part,
     child_environment,
-    serving_parts,
+    django_parts,
+    node_part,
     valkey_part,
 )
 from llamero.supervisor.ports import check_port
@@ -61,24 +62,26 @@ class Supervisor:
         say(f"starting in {self.home.path}")
         if not self._outer_redis:
             self._start_broker()
+        self._adopt(node_part())
         if not self._bootstrap():
             return 0 if self._stop.is_set() else 1
-        for part in serving_parts(self.host, self.port):
-            self._adopt(Child(part, self._environment, self.home.logs))
+        for part in django_parts(self.host, self.port):
+            self._adopt(part)
         self._wait_until_ready()
         while not self._stop.wait(IDLE_POLL_SECONDS):
             self._keep_alive()
         return 0
 
-    def _adopt(self, child: Child) -> Child:
-        self._children[child.part.name] = child
+    def _adopt(self, part: Part) -> Child:
+        child = Child(part, self._environment, self.home.logs)
+        self._children[part.name] = child
         child.start()
         return child
 
     def _start_broker(self) -> None:
         """Start the embedded server and wait for its first answer."""
         self.home.socket.unlink(missing_ok=True)
-        child = self._adopt(Child(valkey_part(self.home), self._environment, self.home.logs))
+        child = self._adopt(valkey_part(self.home))
         end = time.monotonic() + BROKER_SECONDS
         with connect(self.redis_url) as redis:
             while not self._stop.is_set():
@@ -99,12 +102,13 @@ class Supervisor:
 
     def _bootstrap(self) -> bool:
         """Migrate and make what is missing; give whether that went well."""
-        child = self._adopt(Child(bootstrap_part(self.home), self._environment, self.home.logs))
+        child = self._adopt(bootstrap_part(self.home))
         while child.exit_code() is None and not self._stop.wait(POLL_SECONDS / 4):
             pass
         if self._stop.is_set():
             return False
         del self._children[child.part.name]
+        child.close()
         if child.exit_code() != 0:
             say(f"setup failed; the cause is above, and in {self.home.logs / 'setup.log'}")
         return child.exit_code() == 0
