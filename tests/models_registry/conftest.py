@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from models_registry.services import importing
+
 
 @pytest.fixture
 def home(tmp_path: Path, settings: Any) -> Path:
@@ -14,3 +16,9 @@ def home(tmp_path: Path, settings: Any) -> Path:
     (tmp_path / "home").mkdir()
     (tmp_path / "import").mkdir()
     return tmp_path / "home"
+
+
+@pytest.fixture
+def quick_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip the native probe, which has tests of its own."""
+    monkeypatch.setattr(importing, "probe_files", lambda paths: None)

@@ -114,8 +114,8 @@ def test_a_changed_profile_replaces_replicas(admin_client: Client) -> None:
     admin_client.post(url, form_data(admin_client, deployment, num_slots=4))
     deployment.refresh_from_db()
     assert (deployment.num_slots, deployment.generation) == (4, 2)
-    pressed = form_data(admin_client, deployment, save_and_restart="1")
-    admin_client.post(url, pressed)
+    button = "models_registry_deployment_save_and_restart"
+    admin_client.post(url, form_data(admin_client, deployment, **{button: "1"}))
     deployment.refresh_from_db()
     assert deployment.generation == 3
 

@@ -50,7 +50,7 @@ def test_import_and_deploy(admin_client: Client, offered: Path) -> None:
     assert Deployment.objects.get().model == version.model
 
 
-@pytest.mark.usefixtures("run_at_once")
+@pytest.mark.usefixtures("run_at_once", "quick_probe")
 def test_a_relative_path_and_a_second_version(admin_client: Client, offered: Path) -> None:
     post(admin_client, "tiny.gguf")
     post(admin_client, "tiny.gguf", model=str(Model.objects.get().pk), slug="")

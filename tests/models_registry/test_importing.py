@@ -25,12 +25,6 @@ def stored_files(home: Path) -> list[Path]:
     return [path for path in found if path.is_file() and path.name != ".lock"]
 
 
-@pytest.fixture
-def quick_probe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the native probe, which has tests of its own."""
-    monkeypatch.setattr(importing, "probe_files", lambda paths: None)
-
-
 def test_an_import_ends_ready_and_current(home: Path, tiny_model_path: Path) -> None:
     version = import_model_files(paths=[tiny_model_path], slug="tiny")
     version.refresh_from_db()
