@@ -43,6 +43,21 @@ class JobStream:
         self._request_cancel = request_cancel
         self._request_close = request_close
         self._is_closed = False
+        self._listener: Callable[[], None] | None = None
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called, at once and briefly, whenever ``take`` has something to give."""
+        self._listener = listener
+
+    def take(self) -> list[Event]:
+        """Give what has arrived, without waiting: the cheap way to follow a stream."""
+        events = [event for _, event in self._buffer]
+        self._buffer.clear()
+        if events and isinstance(events[-1], TERMINAL):
+            self.is_finished = True
+        elif self.is_behind:
+            self._request_fill()
+        return events
 
     def __aiter__(self) -> Self:
         return self
@@ -106,5 +121,7 @@ class JobStream:
             self._wake()
 
     def _wake(self) -> None:
+        if self._listener is not None:
+            self._listener()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)

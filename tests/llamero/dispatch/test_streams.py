@@ -184,3 +184,22 @@ def test_each_event_loop_has_its_own_dispatcher(settings, broker):
         return dispatcher.gateway_id
 
     assert asyncio.run(ask()) != asyncio.run(ask())
+
+
+async def test_a_listener_takes_everything_without_a_task_of_its_own(
+    dispatcher, replica, monkeypatch
+):
+    monkeypatch.setattr(stream, "MAX_BUFFERED_EVENTS", 16)
+    job_stream = await submit(dispatcher)
+    woken = asyncio.Event()
+    job_stream.listen(woken.set)
+    job = replica.take()
+    events = [*(make_token(number) for number in range(1, 101)), DONE]
+    replica.write(job, 1, *events)
+    taken = []
+    async with asyncio.timeout(10):
+        while not job_stream.is_finished:
+            await woken.wait()
+            woken.clear()
+            taken += job_stream.take()
+    assert taken == events
