@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from inference.protocol.errors import ErrorCode
@@ -10,16 +10,17 @@ from inference.protocol.events import Done, Event, Failed, FinishReason
 
 logger = logging.getLogger(__name__)
 
-_LOST = Failed(ErrorCode.ENGINE_LOST, "The worker was lost. Please try again.", is_retryable=True)
-_BROKEN = Failed(ErrorCode.INTERNAL_ERROR, "Something went wrong on the server.")
 _CANCELLED = Failed(ErrorCode.INTERNAL_ERROR, "The request was cancelled on the server.")
 
 
 class JobStream(Protocol):
-    """The events of one submitted job."""
+    """The events of one submitted job, the last of them Done or Failed."""
 
-    def __aiter__(self) -> AsyncIterator[tuple[int, Event]]:
-        """Give each event with its number; ends after Done or Failed."""
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called whenever there is something to take."""
+
+    def take(self) -> list[Event]:
+        """Give what has arrived, without waiting."""
 
     async def cancel(self) -> None:
         """Stop the job."""
@@ -36,40 +37,42 @@ class ChoiceEvent(NamedTuple):
 
 
 class GenerationRun:
-    """Merges the streams of a request's jobs. Whoever opens a run must close it, on every path."""
+    """Merges the streams of a request's jobs. Whoever opens a run must close it, on every path.
+
+    A token wakes the one task that reads the run, and no other: there is no task per stream, and
+    no timer per wait.
+    """
 
     def __init__(self, streams: Sequence[JobStream]) -> None:
         self._streams = tuple(streams)
-        self._ready: list[ChoiceEvent] = []
-        self._waiter: asyncio.Future[None] | None = None
         self._num_open = len(self._streams)
         self._is_cancelled = False
         self._loop = asyncio.get_running_loop()
-        self._pumps = [
-            self._loop.create_task(self._pump(choice, stream))
-            for choice, stream in enumerate(self._streams)
-        ]
+        self._waiter: asyncio.Future[None] | None = None
+        self._wait_ends = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        for stream in self._streams:
+            stream.listen(self._wake)
 
     @property
     def is_finished(self) -> bool:
-        """Whether every choice has ended and every event was given."""
-        return not self._num_open and not self._ready
+        """Whether every choice has ended, and its end was given."""
+        return not self._num_open
 
     async def next_events(self, timeout: float) -> list[ChoiceEvent]:
-        """Give what has arrived, waiting for it; nothing after ``timeout`` seconds of silence.
-
-        The only caller at a time is the one consumer of the run.
-        """
-        if not self._ready and self._num_open:
-            waiter = self._waiter = self._loop.create_future()
-            timer = self._loop.call_later(timeout, _wake, waiter)
-            try:
-                await waiter
-            finally:
-                timer.cancel()
-                self._waiter = None
-        events, self._ready = self._ready, []
-        return events
+        """Give what has arrived, waiting for it; nothing after ``timeout`` seconds of silence."""
+        events = self._take()
+        if events or not self._num_open:
+            return events
+        self._waiter = self._loop.create_future()
+        self._wait_ends = self._loop.time() + timeout
+        if self._timer is None or self._timer.when() > self._wait_ends:
+            self._start_timer()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        return self._take()
 
     async def __aiter__(self) -> AsyncIterator[ChoiceEvent]:
         """Give every event in turn."""
@@ -84,8 +87,8 @@ class GenerationRun:
 
     async def close(self) -> None:
         """Let go of every job, stopping those that run, even if the caller is cancelled."""
-        for pump in self._pumps:
-            pump.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         await asyncio.shield(self._close_streams())
 
     async def _close_streams(self) -> None:
@@ -94,46 +97,58 @@ class GenerationRun:
             if isinstance(outcome, Exception):
                 logger.warning("A job could not be let go: %s", type(outcome).__name__)
 
-    async def _pump(self, choice: int, stream: JobStream) -> None:
-        """Follow one stream; whatever happens, its choice ends with Done or Failed."""
-        last: Event | None = None
-        try:
-            async for _, last in stream:
-                if type(last) is Done and last.finish_reason is FinishReason.CANCELLED:
-                    last = last if self._is_cancelled else _CANCELLED
-                self._put(ChoiceEvent(choice, last), is_end=type(last) in (Done, Failed))
-        except Exception:
-            logger.exception("Following a job failed")
-            self._put(ChoiceEvent(choice, _BROKEN), is_end=True)
-        else:
-            if type(last) not in (Done, Failed):
-                self._put(ChoiceEvent(choice, _LOST), is_end=True)
+    def _take(self) -> list[ChoiceEvent]:
+        taken: list[ChoiceEvent] = []
+        for choice, stream in enumerate(self._streams):
+            for event in stream.take():
+                if type(event) is Done or type(event) is Failed:
+                    self._num_open -= 1
+                    taken.append(ChoiceEvent(choice, self._judge_end(event)))
+                else:
+                    taken.append(ChoiceEvent(choice, event))
+        return taken
 
-    def _put(self, event: ChoiceEvent, *, is_end: bool) -> None:
-        if is_end:
-            self._num_open -= 1
-        self._ready.append(event)
-        if self._waiter is not None:
-            _wake(self._waiter)
+    def _judge_end(self, end: Done | Failed) -> Event:
+        """A job that was cancelled, but not by us, did not end well."""
+        is_cancelled = isinstance(end, Done) and end.finish_reason is FinishReason.CANCELLED
+        return _CANCELLED if is_cancelled and not self._is_cancelled else end
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _start_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._wait_ends, self._on_timer)
+
+    def _on_timer(self) -> None:
+        """End a wait that is over; one that began later gets the rest of its time."""
+        self._timer = None
+        if self._waiter is None:
+            return
+        if self._loop.time() >= self._wait_ends:
+            self._wake()
+        else:
+            self._start_timer()
 
 
 class SettledStream:
     """The stream of a job that asks for nothing: it ends at once, and no worker hears of it."""
 
     def __init__(self, num_prompt_tokens: int) -> None:
-        self._done = Done(FinishReason.LENGTH, num_prompt_tokens, 0, 0)
+        self._left: list[Event] = [Done(FinishReason.LENGTH, num_prompt_tokens, 0, 0)]
 
-    async def __aiter__(self) -> AsyncIterator[tuple[int, Event]]:
-        """Give the end."""
-        yield 1, self._done
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Do nothing: all there is to take is there from the start."""
+
+    def take(self) -> list[Event]:
+        """Give the end, once."""
+        taken, self._left = self._left, []
+        return taken
 
     async def cancel(self) -> None:
         """Do nothing: there is nothing to stop."""
 
     async def close(self) -> None:
         """Do nothing: there is nothing to let go."""
-
-
-def _wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

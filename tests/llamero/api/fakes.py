@@ -23,6 +23,7 @@ from inference.protocol.text import (
     Tokenized,
 )
 from models_registry.selectors import ServedModel
+from tests.llamero.played_stream import PlayedStream
 
 NUM_VOCAB = 49152
 CONTEXT = 256
@@ -62,7 +63,7 @@ def say(*pieces: str, reason: FinishReason = FinishReason.EOS) -> list[Event]:
     return [*events, Done(reason, 5, 2, len(pieces))]
 
 
-class FakeStream:
+class FakeStream(PlayedStream):
     """Plays a script; an asyncio.Event in it is waited for."""
 
     def __init__(self, script: Sequence[Any]) -> None:
@@ -70,18 +71,20 @@ class FakeStream:
         self.is_closed = False
         self.is_cancelled = False
 
-    async def __aiter__(self) -> AsyncIterator[tuple[int, Event]]:
-        for seq, item in enumerate(self._script, 1):
+    async def play(self) -> AsyncIterator[Event]:
+        for item in self._script:
             if isinstance(item, asyncio.Event):
                 await item.wait()
             else:
-                yield seq, item
+                yield item
 
     async def cancel(self) -> None:
         self.is_cancelled = True
 
     async def close(self) -> None:
         self.is_closed = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 class FakeDispatcher:

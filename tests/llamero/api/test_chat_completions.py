@@ -140,12 +140,6 @@ async def test_a_failure_after_the_first_byte_is_an_error_event(dispatcher: Fake
     assert all(c["choices"][0]["finish_reason"] is None for c in answer.chunks[:-1])
 
 
-async def test_a_stream_that_just_ends_is_an_error(dispatcher: FakeDispatcher) -> None:
-    dispatcher.script = lambda job: []
-    answer = await post(URL, HI)
-    assert (answer.status, answer.error["code"]) == (503, "engine_lost")
-
-
 async def test_each_event_is_sent_when_it_comes(dispatcher: FakeDispatcher) -> None:
     released = asyncio.Event()
     done = Done(FinishReason.EOS, 1, 0, 2)

@@ -9,11 +9,12 @@ from inference.protocol.events import Done, Event, FinishReason, Started, Timing
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
+from tests.llamero.played_stream import PlayedStream
 
 NUM_PROMPT_TOKENS = 7
 
 
-class FakeStream:
+class FakeStream(PlayedStream):
     """One job: a piece of text each ``step_seconds``, until it is used up or stopped."""
 
     def __init__(self, job: GenerationJob, pieces: tuple[str, ...], step_seconds: float) -> None:
@@ -24,9 +25,9 @@ class FakeStream:
         self._step_seconds = step_seconds
         self._stopped = asyncio.Event()
 
-    async def __aiter__(self) -> AsyncIterator[tuple[int, Event]]:
+    async def play(self) -> AsyncIterator[Event]:
         """Give the events of the job."""
-        yield 1, Started(0, 3)
+        yield Started(0, 3)
         num_told = 0
         for piece in self._pieces:
             if self._step_seconds or self._stopped.is_set():
@@ -34,11 +35,10 @@ class FakeStream:
             if self._stopped.is_set():
                 break
             num_told += 1
-            yield num_told + 1, Tokens(piece, (num_told,))
+            yield Tokens(piece, (num_told,))
         is_whole = num_told == len(self._pieces)
         reason = FinishReason.EOS if is_whole else FinishReason.CANCELLED
-        done = Done(reason, NUM_PROMPT_TOKENS, 3, num_told, timings=Timings(8.0, 20.0, 4))
-        yield num_told + 2, done
+        yield Done(reason, NUM_PROMPT_TOKENS, 3, num_told, timings=Timings(8.0, 20.0, 4))
 
     async def cancel(self) -> None:
         """Stop at the next step."""
