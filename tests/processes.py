@@ -50,11 +50,16 @@ def is_listening(port: int) -> bool:
 
 
 def processes_of(home: Path) -> list[psutil.Process]:
-    """Give the living processes that were started for a home, by their environment."""
+    """Give the living processes that were started for a home.
+
+    Python's are known by their environment; the broker writes its title over that, with the path.
+    """
     found = []
     for process in psutil.process_iter():
         try:
-            is_its = process.environ().get("LLAMERO_HOME") == str(home)
+            is_its = process.environ().get("LLAMERO_HOME") == str(home) or any(
+                "valkey" in word and str(home) in word for word in process.cmdline()
+            )
             if is_its and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):

@@ -1,5 +1,6 @@
 """Starting, stopping and dying: of a whole Llamero with a tiny model."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -39,12 +40,16 @@ def home(tiny_model_path: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def begin(home: Path) -> LiveLlamero:
-    """Start, and wait until all is ready."""
+@contextlib.contextmanager
+def running(home: Path) -> Iterator[LiveLlamero]:
+    """Start, wait until all is ready, and end what then still runs."""
     (home / "up.log").unlink(missing_ok=True)
     live = start(home, find_free_port())
-    wait_until_ready(live)
-    return live
+    try:
+        wait_until_ready(live)
+        yield live
+    finally:
+        stop(live)
 
 
 def count_models(live: LiveLlamero) -> int:
@@ -57,43 +62,38 @@ def count_models(live: LiveLlamero) -> int:
 
 
 def test_sigterm_ends_every_child_and_a_second_start_keeps_all_state(home: Path) -> None:
-    live = begin(home)
-    password, key = live.admin_password, live.api_key
-    assert count_models(live) == 1
-    assert password not in live.log
-    assert key not in live.log
-    for name in ("admin-password", "demo-api-key", "secret-key"):
-        assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
-    assert stop(live) == 0
-    assert processes_of(home) == []
+    with running(home) as live:
+        password, key = live.admin_password, live.api_key
+        assert count_models(live) == 1
+        assert password not in live.log
+        assert key not in live.log
+        for name in ("admin-password", "demo-api-key", "secret-key"):
+            assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
+        assert stop(live) == 0
+        assert processes_of(home) == []
 
-    again = begin(home)
-    try:
+    with running(home) as again:
         assert (again.admin_password, again.api_key) == (password, key)
         assert count_models(again) == 1
-    finally:
-        stop(again)
-
-
-def test_a_killed_supervisor_leaves_no_orphan(home: Path) -> None:
-    live = begin(home)
-    assert len(processes_of(home)) > 5
-    live.process.kill()
-    live.process.wait()
-    wait_until(lambda: not processes_of(home), seconds=10, what="the end of all children")
-    assert not is_listening(live.port)
 
 
 def test_a_part_that_dies_is_started_again(home: Path) -> None:
-    live = begin(home)
-    try:
+    with running(home) as live:
         (web,) = [one for one in processes_of(home) if "serve" in one.cmdline()]
         web.kill()
         wait_until(lambda: not is_listening(live.port), seconds=5, what="the end of the web server")
         wait_until(lambda: is_listening(live.port), seconds=30, what="a new web server")
         assert count_models(live) == 1
-    finally:
-        stop(live)
+
+
+def test_a_killed_supervisor_leaves_no_orphan(home: Path) -> None:
+    with running(home) as live:
+        # Supervisor, broker, web, control, node, one replica.
+        assert len(processes_of(home)) >= 6
+        live.process.kill()
+        live.process.wait()
+        wait_until(lambda: not processes_of(home), seconds=10, what="the end of all children")
+        assert not is_listening(live.port)
 
 
 def run_up(home: Path, port: int) -> subprocess.CompletedProcess[str]:
