@@ -7,11 +7,12 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
-from models_registry.admin.labels import DEPLOYMENT_COLOURS, state_of
-from models_registry.models import Deployment, Model
+from models_registry.admin.labels import show_state
+from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.models.deployment import PROFILE_FIELDS
 from models_registry.services.deployments import (
     default_profile,
@@ -88,6 +89,15 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         version = model.versions.filter(is_current=True).first()
         return {"slug": model.slug, **default_profile(model, version), **initial}
 
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offer versions of the deployment's own model for pinning."""
+        if db_field.name == "pinned_version" and request.resolver_match is not None:
+            pk = str(request.resolver_match.kwargs.get("object_id", ""))
+            deployment = Deployment.objects.filter(pk=pk).first() if pk.isdecimal() else None
+            if deployment is not None:
+                kwargs["queryset"] = ModelVersion.objects.filter(model=deployment.model_id)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
     def save_model(
         self, request: HttpRequest, obj: Deployment, form: "forms.ModelForm[Any]", change: bool
     ) -> None:
@@ -96,10 +106,10 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
             obj.generation += 1
         super().save_model(request, obj, form, change)
 
-    @display(description="State", label=DEPLOYMENT_COLOURS)  # type: ignore[untyped-decorator]
-    def state_label(self, deployment: Deployment) -> tuple[str, str]:
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, deployment: Deployment) -> SafeString:
         """Show how it is going."""
-        return state_of(deployment)
+        return show_state(deployment)
 
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def memory(self, deployment: Deployment) -> str:
@@ -111,6 +121,8 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
             return "unknown"
         estimate = estimate_deployment(deployment, version)
         weights = filesizeformat(estimate.weights_bytes)
+        if estimate.kv_bytes_per_slot == 0:
+            return weights
         slot = filesizeformat(estimate.kv_bytes_per_slot)
         total = filesizeformat(estimate.total_bytes)
         return f"up to {total} (weights {weights}, {slot} for each of {estimate.num_slots} slots)"

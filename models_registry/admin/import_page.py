@@ -4,7 +4,6 @@ import logging
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -14,9 +13,7 @@ from unfold.views import UnfoldModelAdminViewMixin
 
 from inference.protocol.replicas import ModelKind
 from models_registry.admin.import_form import ImportForm, find_shards, list_importable_files
-from models_registry.models import ModelVersion, VersionState
-from models_registry.services.importing import begin_import
-from models_registry.services.versions import move_version
+from models_registry.services.importing import begin_import, withdraw_import
 from models_registry.tasks import finish_import_task
 
 logger = logging.getLogger(__name__)
@@ -52,20 +49,17 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
         except ValidationError as error:
             _show_error(form, error)
             return self.form_invalid(form)
+        arguments = (version.pk, [str(path) for path in paths], values["deploy"])
+        try:
+            finish_import_task.apply_async(arguments, retry=False)
+        except OperationalError:
+            logger.warning("No broker to hand an import to")
+            withdraw_import(version=version, is_new_version=target is not None)
+            form.add_error(None, "The control worker cannot be reached. Try again in a moment.")
+            return self.form_invalid(form)
         self.model_admin.log_addition(self.request, version.model, f"Importing {version}.")
-        self._hand_over(version, [str(path) for path in paths], values["deploy"])
         url = reverse("admin:models_registry_modelversion_change", args=[version.pk])
         return HttpResponseRedirect(url)
-
-    def _hand_over(self, version: ModelVersion, paths: list[str], is_deployed: bool) -> None:
-        """Let the control worker go on; without a broker the version says so."""
-        try:
-            finish_import_task.apply_async((version.pk, paths, is_deployed), retry=False)
-        except OperationalError:
-            logger.warning("No broker to hand the import of version %s to", version.pk)
-            reason = "The control worker cannot be reached. Import the file again."
-            move_version(version=version, state=VersionState.REJECTED, reason=reason)
-            messages.error(self.request, reason)
 
 
 def _show_error(form: ImportForm, error: ValidationError) -> None:

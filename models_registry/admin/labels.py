@@ -1,23 +1,20 @@
 """How states and numbers read in the admin."""
 
 from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
 
-DEPLOYMENT_COLOURS = {
-    DeploymentState.STOPPED.value: "",
+_COLOURS = {
     DeploymentState.PENDING.value: "warning",
     DeploymentState.LOADING.value: "info",
     DeploymentState.READY.value: "success",
     DeploymentState.FAILED.value: "danger",
-}
-VERSION_COLOURS = {
     VersionState.IMPORTING.value: "info",
     VersionState.INSPECTING.value: "info",
     VersionState.PROBING.value: "info",
-    VersionState.READY.value: "success",
     VersionState.REJECTED.value: "danger",
     VersionState.QUARANTINED.value: "danger",
 }
@@ -41,9 +38,15 @@ _FACT_NAMES = {
 }
 
 
-def state_of(thing: Deployment | ModelVersion) -> tuple[str, str]:
-    """Give a state's value (which picks the colour) and its name."""
-    return thing.state, thing.get_state_display()
+def show_state(thing: Deployment | ModelVersion) -> SafeString:
+    """Show a state as a coloured label, alike in lists and on pages."""
+    return show_label(thing.state, thing.get_state_display())
+
+
+def show_label(state: str, words: str) -> SafeString:
+    """Show words in the colour of a state."""
+    context = {"type": _COLOURS.get(state, ""), "text": words}
+    return render_to_string("unfold/helpers/label.html", context)
 
 
 def show_facts(version: ModelVersion) -> SafeString:

@@ -6,15 +6,12 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
 from models_registry.admin.import_page import ImportPage
-from models_registry.admin.labels import (
-    DEPLOYMENT_COLOURS,
-    VERSION_COLOURS,
-    state_of,
-)
+from models_registry.admin.labels import show_label, show_state
 from models_registry.admin.removal import remove_files_after_commit
 from models_registry.models import Deployment, Model, ModelAlias, ModelVersion
 
@@ -40,10 +37,10 @@ class VersionInline(TabularInline):  # type: ignore[misc]
         """Leave adding to imports."""
         return False
 
-    @display(description="State", label=VERSION_COLOURS)  # type: ignore[untyped-decorator]
-    def state_label(self, version: ModelVersion) -> tuple[str, str]:
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, version: ModelVersion) -> SafeString:
         """Show how far it has come."""
-        return state_of(version)
+        return show_state(version)
 
 
 class DeploymentInline(TabularInline):  # type: ignore[misc]
@@ -59,10 +56,10 @@ class DeploymentInline(TabularInline):  # type: ignore[misc]
         """Leave adding to the deployments' own page."""
         return False
 
-    @display(description="State", label=DEPLOYMENT_COLOURS)  # type: ignore[untyped-decorator]
-    def state_label(self, deployment: Deployment) -> tuple[str, str]:
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, deployment: Deployment) -> SafeString:
         """Show how it is going."""
-        return state_of(deployment)
+        return show_state(deployment)
 
 
 @admin.register(Model)
@@ -107,20 +104,21 @@ class ModelModelAdmin(ModelAdmin):  # type: ignore[misc]
         super().delete_queryset(request, queryset)
         remove_files_after_commit()
 
-    @display(description="Current version", label=VERSION_COLOURS)  # type: ignore[untyped-decorator]
-    def current(self, model: Model) -> tuple[str, str]:
+    @display(description="Current version")  # type: ignore[untyped-decorator]
+    def current(self, model: Model) -> SafeString:
         """Show the version that is served, or how far the newest has come."""
         versions = sorted(model.versions.all(), key=lambda one: (one.is_current, one.number))
         if not versions:
-            return "", "none"
-        state, name = state_of(versions[-1])
-        return state, f"v{versions[-1].number} {name}"
+            return show_label("", "none")
+        newest = versions[-1]
+        return show_label(newest.state, f"v{newest.number} {newest.get_state_display()}")
 
-    @display(description="Deployments", label=DEPLOYMENT_COLOURS)  # type: ignore[untyped-decorator]
-    def deployments_shown(self, model: Model) -> tuple[str, str]:
+    @display(description="Deployments")  # type: ignore[untyped-decorator]
+    def deployments_shown(self, model: Model) -> SafeString:
         """Show how the first deployment is, and how many more there are."""
         deployments = list(model.deployments.all())
         if not deployments:
-            return "", "none"
-        state, name = state_of(deployments[0])
-        return state, name if len(deployments) == 1 else f"{name} +{len(deployments) - 1}"
+            return show_label("", "none")
+        words = deployments[0].get_state_display()
+        more = f" +{len(deployments) - 1}" if len(deployments) > 1 else ""
+        return show_label(deployments[0].state, words + more)

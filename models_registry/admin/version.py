@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
 
-from models_registry.admin.labels import VERSION_COLOURS, show_facts, state_of
+from models_registry.admin.labels import show_facts, show_state
 from models_registry.admin.removal import remove_files_after_commit
 from models_registry.models import ModelVersion, VersionFile, VersionState
 from models_registry.services.versions import make_current
@@ -73,6 +73,14 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
         """Leave adding to imports."""
         return False
 
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Show versions without offering to save them: they are immutable."""
+        return False
+
+    def has_serve_permission(self, request: HttpRequest) -> bool:
+        """Let those choose the served version who may change versions."""
+        return request.user.has_perm("models_registry.change_modelversion")
+
     def change_view(
         self,
         request: HttpRequest,
@@ -101,10 +109,10 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
         """Name the version."""
         return str(version)
 
-    @display(description="State", label=VERSION_COLOURS)  # type: ignore[untyped-decorator]
-    def state_label(self, version: ModelVersion) -> tuple[str, str]:
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, version: ModelVersion) -> SafeString:
         """Show how far it has come."""
-        return state_of(version)
+        return show_state(version)
 
     @display(description="Quantization")  # type: ignore[untyped-decorator]
     def quantization(self, version: ModelVersion) -> str:
@@ -116,7 +124,7 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
         """Show what the header says."""
         return show_facts(version)
 
-    @action(description="Serve this version", permissions=["change"])  # type: ignore[untyped-decorator]
+    @action(description="Serve this version", permissions=["serve"])  # type: ignore[untyped-decorator]
     def make_current(self, request: HttpRequest, versions: QuerySet[ModelVersion]) -> None:
         """Make the chosen version the current one of its model."""
         for version in versions:

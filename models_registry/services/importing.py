@@ -93,6 +93,14 @@ def begin_import(
         raise ValidationError({"slug": "This name was just taken by another import."}) from error
 
 
+def withdraw_import(*, version: ModelVersion, is_new_version: bool) -> None:
+    """Undo begin_import, when nobody can go on with it."""
+    if is_new_version:
+        version.delete()
+    else:
+        version.model.delete()
+
+
 def _no_such_model() -> Model:
     raise ValidationError({"slug": "There is no model of this name."})
 

@@ -59,6 +59,8 @@ def test_facts_and_reasons_are_shown(admin_client: Client) -> None:
     page = admin_client.get(reverse("admin:models_registry_deployment_changelist"))
     assert "Not enough memory: &lt;b&gt;" in page.text
     assert "Failed" in page.text
+    url = reverse("admin:models_registry_deployment_change", args=[model.deployments.get().pk])
+    assert "('failed'" not in admin_client.get(url).text
 
 
 def test_a_page_of_an_import_under_way_renews_itself(admin_client: Client) -> None:

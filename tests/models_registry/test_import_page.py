@@ -103,15 +103,17 @@ def test_a_bad_name_is_an_error_beside_the_name(
     assert Model.objects.count() == 1
 
 
-def test_without_a_broker_the_version_says_so(
+def test_without_a_broker_nothing_is_left(
     admin_client: Client, offered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_arguments: Any, **_options: Any) -> None:
         raise OperationalError("refused")
 
     monkeypatch.setattr(finish_import_task, "apply_async", fail)
-    assert post(admin_client, offered).status_code == 302
-    assert "cannot be reached" in ModelVersion.objects.get(state=VersionState.REJECTED).reason
+    page = post(admin_client, offered)
+    assert page.status_code == 200
+    assert "cannot be reached" in str(page.context["form"].non_field_errors())
+    assert not Model.objects.exists()
 
 
 def test_staff_without_the_permission_cannot_import(
