@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 
 from models_registry.models import ModelVersion, VersionState
 from models_registry.services.deployments import create_deployment
-from models_registry.services.importing import finish_import
+from models_registry.services.importing import finish_import, reject_stale_imports
 from models_registry.services.store import remove_unused_files
 
 
@@ -26,7 +26,8 @@ def finish_import_task(version_pk: int, paths: list[str], is_deployed: bool) -> 
         return
 
 
-@shared_task(name="models_registry.remove_unused_files", ignore_result=True)
-def remove_unused_files_task() -> None:
-    """Remove blobs that deletions and crashes have left."""
+@shared_task(name="models_registry.tidy", ignore_result=True)
+def tidy_registry_task() -> None:
+    """Clean up what crashes and cascading deletions have left; meant for now and then."""
+    reject_stale_imports()
     remove_unused_files()

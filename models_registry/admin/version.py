@@ -13,10 +13,10 @@ from unfold.decorators import action, display
 
 from models_registry.admin.labels import show_facts, show_state
 from models_registry.admin.removal import remove_files_after_commit
-from models_registry.models import ModelVersion, VersionFile, VersionState
+from models_registry.models import ModelVersion, VersionFile
+from models_registry.models.version import UNDER_WAY
 from models_registry.services.versions import make_current
 
-_UNDER_WAY = (VersionState.IMPORTING, VersionState.INSPECTING, VersionState.PROBING)
 REFRESH_SECONDS = 2
 
 
@@ -90,7 +90,7 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
     ) -> HttpResponse:
         """Show a version; the page renews itself while an import is under way."""
         response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
-        if ModelVersion.objects.filter(pk=_as_pk(object_id), state__in=_UNDER_WAY).exists():
+        if ModelVersion.objects.filter(pk=_as_pk(object_id), state__in=UNDER_WAY).exists():
             response["Refresh"] = str(REFRESH_SECONDS)
         return response
 

@@ -19,6 +19,7 @@ class VersionState(models.TextChoices):
     QUARANTINED = "quarantined", "Quarantined"
 
 
+UNDER_WAY = (VersionState.IMPORTING, VersionState.INSPECTING, VersionState.PROBING)
 MAY_BE_CURRENT = (VersionState.READY, VersionState.QUARANTINED)
 NEEDS_REASON = (VersionState.REJECTED, VersionState.QUARANTINED)
 

@@ -3,17 +3,20 @@
 import contextlib
 import os
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from inference.gguf.examine import inspect_files, probe_files
 from inference.gguf.summary import ModelSummary
 from inference.gguf.verdict import GgufRejected
 from inference.protocol.replicas import ModelKind
 from models_registry.models import Model, ModelVersion, VersionFile, VersionState
+from models_registry.models.version import UNDER_WAY
 from models_registry.services.store import (
     place_file,
     remove_unused_files,
@@ -23,6 +26,7 @@ from models_registry.services.store import (
 from models_registry.services.versions import add_version, make_current, move_version
 
 MAX_DISPLAY_NAME = 255
+STALE_AFTER = timedelta(hours=6)
 
 
 class ImportRejected(ValidationError):
@@ -99,6 +103,15 @@ def withdraw_import(*, version: ModelVersion, is_new_version: bool) -> None:
         version.delete()
     else:
         version.model.delete()
+
+
+def reject_stale_imports() -> int:
+    """Reject versions whose import has been silent for hours; give their number."""
+    oldest = timezone.now() - STALE_AFTER
+    stale = ModelVersion.objects.filter(state__in=UNDER_WAY, updated_at__lt=oldest)
+    for version in stale:
+        _reject(version, "The import was interrupted. Import the file again.")
+    return len(stale)
 
 
 def _no_such_model() -> Model:

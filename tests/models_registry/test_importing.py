@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from models_registry.models import Model, ModelFile, ModelVersion, VersionState
 from models_registry.services import importing
 from models_registry.services.importing import ImportRejected, import_model_files
 from models_registry.services.store import remove_unused_files
+from tests.models_registry.factories import make_model, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -170,3 +172,14 @@ def test_old_orphans_are_removed(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("models_registry.services.store.ORPHAN_SECONDS", -1)
     assert remove_unused_files() == 1
     assert not orphan.exists()
+
+
+def test_an_import_that_fell_silent_is_rejected(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = make_version(make_model(), state=VersionState.IMPORTING, is_current=False)
+    assert importing.reject_stale_imports() == 0
+    monkeypatch.setattr(importing, "STALE_AFTER", timedelta(seconds=-1))
+    assert importing.reject_stale_imports() == 1
+    version.refresh_from_db()
+    assert (version.state, version.files.count()) == (VersionState.REJECTED, 0)
