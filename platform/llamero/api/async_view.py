@@ -1,5 +1,6 @@
 """The base of every API view: one thread hop for what may block, the rest on the event loop."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import msgspec
@@ -13,6 +14,9 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from llamero.accounts.selectors import Caller
+
+# Few: they hold the interpreter's lock most of the time, and each may hold a database connection.
+_threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="prepare")
 
 
 class AnyAccept(BaseContentNegotiation):
@@ -55,7 +59,9 @@ class AsyncAPIView(APIView):
         try:
             handler = self._find_handler(request)
             if request.method != "OPTIONS":
-                await sync_to_async(self._prepare)(request)
+                await sync_to_async(self._prepare, thread_sensitive=False, executor=_threads)(
+                    request
+                )
             response = await handler(request, *args, **kwargs)
         except Exception as error:
             response = self.handle_exception(error)

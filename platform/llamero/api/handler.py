@@ -1,21 +1,28 @@
-"""Django's ASGI handler for API requests, with the few middlewares an API needs.
+"""The ASGI application of API requests: Django's request handling without its thread hops.
 
-Sessions, messages and the like would cost a dozen thread hops a request, and a synchronous
-middleware holds a thread for as long as an answer takes.
+Sessions, messages, signals and the like cost a dozen hops a request, a thread per open stream,
+and a synchronous middleware holds a thread for as long as an answer takes. The API needs none.
 """
 
+import asyncio
 from typing import Any
 
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.exception import convert_exception_to_response
+from django.http import HttpRequest
+from django.urls import set_script_prefix
 from django.utils.module_loading import import_string
 
 from llamero.api.paths import is_api_path
 
 
 class ApiHandler(ASGIHandler):
-    """Runs ``settings.API_MIDDLEWARE``, all of it asynchronous, instead of ``MIDDLEWARE``."""
+    """Runs ``settings.API_MIDDLEWARE``, all of it asynchronous, instead of ``MIDDLEWARE``.
+
+    Views give their database connections back themselves; no request signal is sent.
+    """
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Build the chain, outermost first in the setting."""
@@ -27,6 +34,38 @@ class ApiHandler(ASGIHandler):
         for path in reversed(settings.API_MIDDLEWARE):
             chain = convert_exception_to_response(import_string(path)(chain))
         self._middleware_chain = chain
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request; the view is cancelled when the client leaves."""
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with body:
+            set_script_prefix(get_script_prefix(scope))
+            request, refusal = self.create_request(scope, body)
+            if request is not None:
+                await self._serve(request, receive, send)
+            elif refusal is not None:
+                await self.send_response(refusal, send)
+
+    async def _serve(self, request: HttpRequest, receive: Any, send: Any) -> None:
+        answering = asyncio.create_task(self._answer(request, send))
+        leaving = asyncio.create_task(receive())
+        try:
+            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            answering.cancel()
+            outcomes = await asyncio.gather(answering, leaving, return_exceptions=True)
+        if isinstance(outcomes[0], Exception):
+            raise outcomes[0]
+
+    async def _answer(self, request: HttpRequest, send: Any) -> None:
+        try:
+            await self.send_response(await self.run_get_response(request), send)
+        finally:
+            request.close()
 
 
 class PathSwitch:

@@ -5,8 +5,9 @@ import logging
 import time
 from typing import Any
 
-from daphne.http_protocol import WebRequest
 from twisted.internet import reactor
+
+from llamero.serve.direct import DirectRequest
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def error_body(message: str, kind: str, code: str) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-class LimitedRequest(WebRequest):  # type: ignore[misc]
+class LimitedRequest(DirectRequest):
     """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line."""
 
     max_body_bytes = 4 * 2**20

@@ -1,0 +1,30 @@
+"""An ASGI application that streams what its path says, under the product's web server."""
+
+import asyncio
+import sys
+from typing import Any
+
+from llamero.serve.server import ServeOptions, serve
+
+PIECES = (b"one", b"", b"two" * 100_000, b"three")
+
+
+async def stream(scope: Any, receive: Any, send: Any) -> None:
+    """Send the pieces; on /endless send until the client is given up."""
+    await receive()
+    leaving = asyncio.ensure_future(receive())
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for piece in PIECES:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await asyncio.sleep(0)
+    while scope["path"] == "/endless" and not leaving.done():
+        await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        await asyncio.sleep(0)
+    if leaving.done():
+        print("gone", flush=True)
+    leaving.cancel()
+    await send({"type": "http.response.body", "body": b"."})
+
+
+if __name__ == "__main__":
+    serve(stream, ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=1000))

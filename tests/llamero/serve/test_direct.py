@@ -1,0 +1,58 @@
+"""Streams as a client reads them: every byte once, in order, whatever the socket takes."""
+
+import http.client
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.llamero.serve.serve_stream import PIECES
+from tests.processes import child_environment, find_free_port, is_listening, wait_until
+
+Running = tuple[int, "subprocess.Popen[str]"]
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    number = find_free_port()
+    program = str(Path(__file__).with_name("serve_stream.py"))
+    process = subprocess.Popen(
+        [sys.executable, program, str(number)],
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(lambda: is_listening(number), seconds=20, what="the server listens")
+        yield number, process
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_a_chunked_stream_arrives_whole(running: Running) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", running[0], timeout=10)
+    for _ in range(2):
+        connection.request("GET", "/")
+        assert connection.getresponse().read() == b"".join(PIECES) + b"."
+    connection.close()
+
+
+def test_a_stream_for_an_old_client_arrives_whole(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", running[0]), 10) as line:
+        line.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        answer = b"".join(iter(lambda: line.recv(65536), b""))
+    assert answer.partition(b"\r\n\r\n")[2] == b"".join(PIECES) + b"."
+
+
+def test_a_client_that_does_not_read_is_given_up(running: Running) -> None:
+    port, process = running
+    assert process.stdout is not None
+    with socket.create_connection(("127.0.0.1", port), 10) as line:
+        line.sendall(b"GET /endless HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert process.stdout.readline() == "gone\n"
