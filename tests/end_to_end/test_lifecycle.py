@@ -93,7 +93,7 @@ def test_a_killed_supervisor_leaves_no_orphan(home: Path) -> None:
         live.process.kill()
         live.process.wait()
         wait_until(lambda: not processes_of(home), seconds=10, what="the end of all children")
-        assert not is_listening(live.port)
+        wait_until(lambda: not is_listening(live.port), seconds=5, what="a free port")
 
 
 def run_up(home: Path, port: int) -> subprocess.CompletedProcess[str]:
