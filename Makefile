@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	echo "$$name"; break; fi; done)
-SOURCES := platform/llamero inference models_registry tests benchmarks manage.py
+# What is type-checked.
+TYPED := platform/llamero inference models_registry manage.py
 export PYTHONPATH := $(CURDIR):$(CURDIR)/platform
 
 run: $(VENV)/.runtime
@@ -27,7 +28,7 @@ bench: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(SOURCES)
+	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports
 	@set -e; home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; \
 	export LLAMERO_HOME="$$home" LLAMERO_HTTPS=true; \
