@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from celery import Celery
 
+from inference.node.orphan import parent_environment
 from inference.protocol.events import TERMINAL, Event, decode_event
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.names import TICKET_TASK, ticket_queue
@@ -68,6 +69,7 @@ def environment(url: str, **extra: str) -> dict[str, str]:
     base = {name: value for name, value in os.environ.items() if not name.startswith("LLAMERO_")}
     return {
         **base,
+        **parent_environment(),
         "PYTHONPATH": str(ROOT),
         "LLAMERO_REDIS_URL": url,
         "LLAMERO_NODE": "here",
