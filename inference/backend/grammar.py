@@ -4,6 +4,8 @@ That parser and its matcher recurse, so a hostile grammar could end the process.
 are checked without recursion before native code sees the text.
 """
 
+import re
+
 from inference.protocol.errors import EngineError, ErrorCode
 
 MAX_BYTES = 64 * 1024
@@ -11,6 +13,8 @@ MAX_DEPTH = 64
 MAX_REPEAT = 2000
 MAX_TOTAL_REPEAT = 40_000
 MAX_RULES = 2000
+
+_EMPTY_RULE = re.compile(r"::=\s*(?:$|[\w-]+\s*::=)")
 
 
 def check_grammar(text: str) -> None:
@@ -38,6 +42,8 @@ def _check_structure(text: str) -> None:
             end = _find_or_end(text, "}", at)
             total += _repeat_bound(text[at + 1 : end], at)
             at = end
+        elif char == ":" and _EMPTY_RULE.match(text, at):
+            raise _refusal(f"The rule at position {at} is empty.")
         elif char in "()":
             depth += 1 if char == "(" else -1
         if depth < 0 or depth > MAX_DEPTH:

@@ -10,39 +10,11 @@ from inference.backend.fake import FakeBackend, FakeModel
 from inference.engine.build import build_engine
 from inference.engine.thread import EngineThread
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Done, Event, Failed, FinishReason
+from inference.protocol.events import FinishReason
 from inference.protocol.jobs import EmbeddingJob
 from inference.protocol.replicas import ModelKind, ReplicaSpec, RuntimeProfile
-from tests.inference.engine.fakes import FAR_DEADLINE, Outcome, make_job
-
-
-class Inbox:
-    """A sink that lets a test wait for the end of a job."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._events: list[tuple[str, Event]] = []
-
-    def __call__(self, events: Sequence[tuple[str, Event]]) -> None:
-        with self._changed:
-            self._events.extend(events)
-            self._changed.notify_all()
-
-    def wait_for_end(self, job_id: str) -> Outcome:
-        """Wait until a job has ended."""
-        with self._changed:
-            assert self._changed.wait_for(
-                lambda: any(isinstance(e, Done | Failed) for e in self._of(job_id)), timeout=30
-            )
-            return Outcome(self._of(job_id))
-
-    def wait_for_event(self, job_id: str) -> None:
-        """Wait until anything was told of a job."""
-        with self._changed:
-            assert self._changed.wait_for(lambda: bool(self._of(job_id)), timeout=30)
-
-    def _of(self, job_id: str) -> list[Event]:
-        return [event for other, event in self._events if other == job_id]
+from tests.inference.engine.fakes import FAR_DEADLINE, make_job
+from tests.inference.engine.inbox import Inbox
 
 
 @pytest.fixture
