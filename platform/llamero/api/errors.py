@@ -12,7 +12,6 @@ from django.core.exceptions import (
 )
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import APIException, ValidationError
-from rest_framework.views import set_rollback
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed
@@ -133,7 +132,6 @@ def error_response(error: LlameroError, *, is_native: bool) -> HttpResponse:
 
 def handle_exception(exc: Exception, context: dict[str, Any]) -> HttpResponse:
     """Answer for REST framework whatever a view raised."""
-    set_rollback()
     is_native = getattr(context.get("view"), "is_native", False)
     response = error_response(describe_exception(exc), is_native=is_native)
     auth_header = getattr(exc, "auth_header", None)
