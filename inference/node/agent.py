@@ -31,7 +31,7 @@ class NodeAgent:
         self._desired = DesiredState(redis)
         self._registry = ReplicaRegistry(redis)
         self._seats: dict[str, Seat] = {}
-        self._lost: set[str] = set()
+        self._lost: dict[str, int] = {}
         self._started_at = time.time()
         self._devices = list_devices()
         self._devices_at = time.monotonic()
@@ -74,9 +74,10 @@ class NodeAgent:
 
     def _collect_exits(self, now: float) -> None:
         for replica, seat in list(self._seats.items()):
+            pid = seat.process.pid if seat.process else 0
             if not seat.collect_exit(now):
                 continue
-            self._lost.add(replica)
+            self._lost[replica] = pid
             if seat.is_stopping:
                 logger.info("replica %s stopped", replica)
             else:
@@ -84,14 +85,15 @@ class NodeAgent:
 
     def _settle_losses(self) -> None:
         """End the jobs of replicas that ended, as soon as the server can be told."""
-        for replica in list(self._lost):
+        for replica, pid in list(self._lost.items()):
             seat = self._seats.get(replica)
             status = self._registry.get(replica)
-            if seat and status and status.state is ReplicaState.FAILED and status.reason:
+            has_said_why = status and status.pid == pid and status.state is ReplicaState.FAILED
+            if seat and status and has_said_why:
                 seat.explain(status.reason)
             for job in fail_jobs_of(self._redis, replica):
                 logger.warning("job %s was lost with replica %s", job, replica)
-            self._lost.discard(replica)
+            del self._lost[replica]
 
     def _follow(self, specs: tuple[ReplicaSpec, ...] | None, now: float) -> None:
         if specs is None:  # never told, or the server lost its data: no reason to stop anything

@@ -1,17 +1,23 @@
 """What a replica notices about itself between beats."""
 
+import pytest
+
 from inference.protocol.replicas import EngineStats
 from inference.worker.heartbeat import StrayJobs, Watchdog, resident_bytes
 
 
-def test_an_engine_without_a_step_for_30_seconds_ends_the_process() -> None:
+@pytest.mark.parametrize(("cpu_share", "limit"), [(0.01, 30.0), (1.5, 300.0)])
+def test_an_engine_without_a_step_ends_the_process(cpu_share: float, limit: float) -> None:
     stats = EngineStats(num_steps=7, num_running=1)
     ended: list[bool] = []
-    watchdog = Watchdog(lambda: stats, lambda: ended.append(True))
-    for now in (100.0, 120.0, 130.0):
-        watchdog.check(now)
+    now = 100.0
+    watchdog = Watchdog(lambda: stats, lambda: ended.append(True), lambda: now * cpu_share)
+    watchdog.check(now)
+    now += limit
+    watchdog.check(now)
     assert not ended
-    watchdog.check(130.1)
+    now += 0.1
+    watchdog.check(now)
     assert ended
 
 

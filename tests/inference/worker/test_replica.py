@@ -140,6 +140,9 @@ async def test_a_restarted_server_costs_no_events(
     end = client.wait_for_end(job)[-1]
     assert isinstance(end, Done)
     assert end.num_completion_tokens == 400
+    after = make_job()
+    await client.submit(after)
+    assert isinstance(client.wait_for_end(after, seconds=30)[-1], Done)
 
 
 async def test_jobs_leave_no_threads_behind(start_replica: StartReplica, client: Client) -> None:
