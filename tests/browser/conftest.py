@@ -1,11 +1,8 @@
 """A real Chromium, and a gateway for it to look at."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 from playwright.sync_api import (
     Browser,
@@ -18,7 +15,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.processes import ROOT, child_environment, find_free_port, wait_until
+from tests.llamero.streaming.gateway import Gateway
 
 CHROMIUM = Path("/usr/bin/chromium")
 # A busy machine is slow, not wrong.
@@ -31,42 +28,6 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-
-
-class Gateway:
-    """A gateway with a scripted data plane; it can be stopped and started again."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._port = find_free_port()
-        self.base_url = f"http://127.0.0.1:{self._port}"
-
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
-        with (self._home / "gateway.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, str(ROOT / "tests/browser/serve_scripted.py"), str(self._port)],
-                env=child_environment(LLAMERO_HOME=str(self._home)),
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        wait_until(self._answers, seconds=60, what="the gateway's front page")
-
-    def stop(self) -> None:
-        """End it."""
-        self._process.terminate()
-        self._process.wait(10)
-
-    @property
-    def log(self) -> str:
-        """What it has printed so far."""
-        return (self._home / "gateway.log").read_text()
-
-    def _answers(self) -> bool:
-        try:
-            return httpx2.get(self.base_url).status_code == 200
-        except httpx2.TransportError:
-            return False
 
 
 @pytest.fixture(scope="session")

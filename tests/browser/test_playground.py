@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Complaints, Gateway, answer_of, ask, sign_in
+from tests.browser.conftest import Complaints, answer_of, ask, sign_in
+from tests.llamero.streaming.gateway import Gateway
 
 pytestmark = pytest.mark.browser
 

@@ -1,6 +1,7 @@
 """A gateway whose data plane says what the last message asks for. Port as the argument."""
 
 import asyncio
+import logging
 import sys
 from typing import Any
 
@@ -15,10 +16,13 @@ from django.core.management import call_command  # noqa: E402
 from inference.protocol.errors import EngineError, ErrorCode  # noqa: E402
 from inference.protocol.text import RenderChat, Rendered  # noqa: E402
 from llamero import dispatch  # noqa: E402
+from llamero.accounts.services import issue_api_key  # noqa: E402
 from llamero.asgi import application  # noqa: E402
 from llamero.serve.server import ServeOptions, serve  # noqa: E402
 from models_registry.models import Deployment, Model, ModelVersion  # noqa: E402
 from tests.llamero.streaming.fakes import FakeDispatcher  # noqa: E402
+
+logger = logging.getLogger(__name__)
 
 RICH = (
     "Llamas are **sure-footed**:\n\n1. padded *toes*\n2. low `gravity`\n\n",
@@ -35,6 +39,9 @@ HOSTILE = (
 ANSWERS: dict[str, tuple[tuple[str, ...], float]] = {
     "rich": (RICH, 0.01),
     "hostile": (HOSTILE, 0.0),
+    "flood": (("x" * 2**16,) * 2000, 0.001),
+    "long": (("word ",) * 2000, 0.0005),
+    "pause": ((".",) * 40, 0.05),
     "endless": (("word ",) * 100_000, 0.01),
 }
 
@@ -47,6 +54,8 @@ class ScriptedDispatcher(FakeDispatcher):
         word = str(question.messages[-1]["content"]).split()[0]
         if word == "refuse":
             raise EngineError(ErrorCode.NO_READY_REPLICA, "The model is being loaded.")
+        for stream in self.streams:
+            logger.info("job %s", "ended" if stream.is_closed else "runs")
         self.pieces, self.step_seconds = ANSWERS.get(word, (("You said ", f"{word}."), 0.01))
         return await super().ask(deployment, question)
 
@@ -56,7 +65,9 @@ def prepare() -> None:
     call_command("migrate", verbosity=0)
     if User.objects.exists():
         return
-    User.objects.create_superuser("admin", password="admin")
+    admin = User.objects.create_superuser("admin", password="admin")
+    key = issue_api_key(user=admin, name="test").secret_text
+    (settings.HOME / "key").write_text(key)
     for slug, state in (("smol", "ready"), ("sleepy", "loading")):
         model = Model.objects.create(slug=slug, title=slug.title(), kind="chat")
         ModelVersion.objects.create(model=model, number=1, state="ready", is_current=True)
