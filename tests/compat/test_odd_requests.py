@@ -73,7 +73,7 @@ def test_a_budget_beyond_the_context_ends_at_the_context(raw: RawClient) -> None
 
 
 def test_json_mode_gives_json(raw: RawClient) -> None:
-    answer = raw.chat(response_format={"type": "json_object"}, max_tokens=200, temperature=0)
+    answer = raw.chat(response_format={"type": "json_object"}, max_tokens=60, temperature=0)
     choice = answer.json()["choices"][0]
     if choice["finish_reason"] == "stop":
         assert isinstance(json.loads(choice["message"]["content"]), dict)

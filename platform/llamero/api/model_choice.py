@@ -38,10 +38,10 @@ def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> S
 
 
 def choose_default_model(caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
-    """Take the first model of a fitting kind, for routes where naming one is optional."""
-    for served in list_usable_models(caller):
-        if served.kind in kinds:
-            return served
+    """Take the first model of a fitting kind that generates, or else the first that fits."""
+    fitting = [served for served in list_usable_models(caller) if served.kind in kinds]
+    if fitting:
+        return min(fitting, key=lambda served: served.kind not in GENERATIVE)
     raise LlameroError(404, "model_not_found", "No model of a fitting kind is served.")
 
 

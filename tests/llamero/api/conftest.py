@@ -16,8 +16,8 @@ from tests.llamero.api.fakes import FakeDispatcher, make_served
 
 LIMITED_KEY = KEY.replace("abcdefgh", "limitedx")
 SERVED = (
-    make_served("smol", aliases=("tiny",)),
     make_served("mini", ModelKind.EMBEDDING, pk=2),
+    make_served("smol", aliases=("tiny",)),
     make_served("org/big:1b", pk=3),
 )
 _CALLERS = {

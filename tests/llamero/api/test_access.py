@@ -62,7 +62,7 @@ async def test_a_key_in_the_address_counts_for_nothing() -> None:
 
 async def test_the_list_holds_only_what_the_key_may_use() -> None:
     everything = (await get("/v1/models")).json()
-    assert [one["id"] for one in everything["data"]] == ["smol", "mini", "org/big:1b"]
+    assert [one["id"] for one in everything["data"]] == ["mini", "smol", "org/big:1b"]
     assert everything["object"] == "list"
     first = everything["data"][0]
     assert (first["object"], first["created"], first["owned_by"]) == (
