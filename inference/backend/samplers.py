@@ -26,6 +26,7 @@ from inference.protocol.sampling import SamplingParams
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 _MIROSTAT_M = 100
+_LIKELY_MARGIN = np.float32(8)
 
 
 class Candidates:
@@ -35,6 +36,8 @@ class Candidates:
         self._fresh = np.zeros(num_vocab, _CANDIDATE)
         self._fresh["id"] = np.arange(num_vocab)
         self._array = self._fresh.copy()
+        # numpy copies bytes at once, but the fields of a structure one by one.
+        self._fresh_bytes, self._bytes = self._fresh.view(np.uint8), self._array.view(np.uint8)
         self._logits = self._array["logit"]
         self._start = ctypes.cast(self._array.ctypes.data, llama_cpp.llama_token_data_p)
         self._one = np.zeros(1, _CANDIDATE)
@@ -44,9 +47,19 @@ class Candidates:
 
     def fill(self, row: Row) -> None:
         """Start over with the whole vocabulary."""
-        self._array[:] = self._fresh
+        self._bytes[:] = self._fresh_bytes
         self._logits[:] = row
         self._set(self._start, len(self._array))
+
+    def fill_best(self, row: Row, num_needed: int) -> None:
+        """Start over with the likely tokens, at least as many as a top-k that comes first keeps."""
+        ids = np.flatnonzero(row >= row.max() - _LIKELY_MARGIN)
+        if not num_needed <= len(ids) <= len(row) // 4:
+            self.fill(row)
+            return
+        self._array["id"][: len(ids)] = ids
+        self._logits[: len(ids)] = row[ids]
+        self._set(self._start, len(ids))
 
     def apply(self, sampler: int) -> None:
         """Let a sampler work on what is left."""
@@ -93,6 +106,7 @@ class ChainSampler:
         self._num_logprobs, self._is_post = job.num_logprobs, job.post_sampling_probs
         self._edits = LogitEdits(job, model.eog_tokens)
         self._has_memory = _has_penalties(job.sampling) or _has_dry(job.sampling)
+        self._num_top_k = _leading_top_k(job.sampling)
         self._grammar = _open_grammar(model, job.sampling.grammar)
         self._chain = _open_chain(model, job.sampling)
         if self._has_memory:
@@ -125,7 +139,10 @@ class ChainSampler:
 
     def _choose(self, row: Row) -> int:
         candidates = self._candidates
-        candidates.fill(row)
+        if self._num_top_k:
+            candidates.fill_best(row, self._num_top_k)
+        else:
+            candidates.fill(row)
         candidates.apply(self._chain)
         token = candidates.selected()
         if not self._grammar or (token >= 0 and candidates.allows(self._grammar, token)):
@@ -223,6 +240,18 @@ def _has_penalties(params: SamplingParams) -> bool:
 def _has_dry(params: SamplingParams) -> bool:
     is_on = params.dry_multiplier > 0 and params.dry_base >= 1 and params.dry_penalty_last_n != 0
     return is_on and "dry" in params.samplers
+
+
+def _leading_top_k(params: SamplingParams) -> int:
+    """Tell how many tokens matter where top-k is the first sampler that has any effect, else 0."""
+    if params.temperature <= 0 or params.mirostat or _has_penalties(params) or _has_dry(params):
+        return 0
+    for name in params.samplers:
+        if name == "top_k":
+            return max(params.top_k, 0)
+        if name not in ("penalties", "dry") and (name != "top_n_sigma" or params.top_n_sigma > 0):
+            return 0
+    return 0
 
 
 def _memory_length(model: LlamaModel, params: SamplingParams) -> int:

@@ -221,3 +221,17 @@ def test_probabilities_after_sampling_are_of_what_was_left(backend: LlamaBackend
     greedy = choose(backend, best, {"temperature": 0.0}, num_logprobs=5, post_sampling_probs=True)
     assert greedy.logprob is not None
     assert [candidate.logprob for candidate in greedy.logprob.top] == [0.0]
+
+
+def test_a_leading_top_k_looks_at_likely_tokens_only_and_chooses_the_same(
+    backend: LlamaBackend,
+) -> None:
+    row = np.random.default_rng(9).standard_normal(backend.model.num_vocab).astype(np.float32) * 9
+    series = []
+    for samplers in (("top_k", "temperature"), ("min_p", "top_k", "temperature")):
+        params = SamplingParams(seed=4, top_k=5, min_p=1e-9, samplers=samplers)
+        sampler = backend.open_sampler(make_job(sampling=params))
+        series.append([sampler.sample(row.copy()).token for _ in range(60)])
+        sampler.close()
+    assert series[0] == series[1]
+    assert len(set(series[0])) > 1
