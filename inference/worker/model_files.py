@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import logging
 from pathlib import Path
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ReplicaSpec
 
+logger = logging.getLogger(__name__)
 FAKE_PREFIX = "fake:"
 _CHUNK_BYTES = 4 << 20
 
@@ -37,8 +39,11 @@ def _verify_file(path: Path, sha256: str, stamps: Path) -> None:
         raise _refuse(path, f"cannot be read ({error.strerror})") from error
     if actual != sha256:
         raise _refuse(path, "is not the registered file: its SHA-256 differs")
-    stamps.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(json.dumps(identity))
+    try:
+        stamps.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(json.dumps(identity))
+    except OSError as error:
+        logger.warning("the file will be hashed again next time: %s", error)
 
 
 def _read_stamp(stamp: Path) -> object:

@@ -54,5 +54,9 @@ def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
     assert str(tmp_path) not in caught.value.message
 
 
+def test_a_home_that_cannot_be_written_costs_only_time(model: Path, sha256: str) -> None:
+    verify_files(make_spec(model, sha256), model)
+
+
 def test_a_fake_model_has_no_file(tmp_path: Path) -> None:
     verify_files(make_spec("fake:", ""), tmp_path)
