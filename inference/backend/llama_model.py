@@ -100,10 +100,12 @@ class LlamaModel:
             size = -count
 
     def _read_control_tokens(self) -> dict[str, int]:
+        # The tokenizer parses the spelling of the unknown token as a special one too.
+        special = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN
         return {
             self._read_piece(token, special=True).decode("utf-8", "replace"): token
             for token in range(self.num_vocab)
-            if llama_cpp.llama_vocab_is_control(self.vocab, token)
+            if llama_cpp.llama_vocab_get_attr(self.vocab, token) & special
         }
 
     def _read_facts(self) -> ModelFacts:
