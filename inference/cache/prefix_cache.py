@@ -54,9 +54,9 @@ class PrefixCache:
         """How many cells hold something computed."""
         return sum(cells.num_computed for cells in self._cells)
 
-    def find_free_slot(self) -> int | None:
-        """Give the lowest slot that nobody has leased."""
-        return next((cells.slot for cells in self._cells if not cells.is_leased), None)
+    def free_slots(self) -> list[int]:
+        """List the slots that nobody has leased, the lowest first."""
+        return [cells.slot for cells in self._cells if not cells.is_leased]
 
     def lease(self, slot: int) -> None:
         """Take a free slot; its cells stay what they were until ``assign``."""

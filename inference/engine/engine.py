@@ -140,15 +140,21 @@ class Engine:
                 self._fail(sequence, ErrorCode.DEADLINE_EXCEEDED, "The request ran out of time.")
 
     def _place_waiting(self) -> None:
-        """Seat waiting sequences, the lowest free slot first."""
-        while self._waiting:
-            slot = self._cache.find_free_slot()
-            if slot is None:
-                return
-            sequence = self._waiting.popleft()
-            self._cache.lease(slot)
+        """Seat waiting sequences in order of arrival, on the lowest free slots.
+
+        Those that come in one step are seated by length: llama.cpp computes neighbours of equal
+        length in one pass, and what is left of the longer ones in the next.
+        """
+        if not self._waiting:
+            return
+        slots = self._cache.free_slots()[: len(self._waiting)]
+        arrived = [self._waiting.popleft() for _ in slots]
+        by_length = sorted(arrived, key=lambda sequence: sequence.num_prompt)
+        for slot, sequence in zip(slots, by_length, strict=True):
             sequence.slot, sequence.state = slot, SequenceState.HELD
             self._slots[slot] = sequence
+        for sequence in arrived:
+            self._cache.lease(sequence.slot)
             self._active.append(sequence)
 
     def _start_held(self, now: float) -> None:

@@ -1,6 +1,7 @@
 """Where does the engine run? On one thread, fed by commands, asleep when there is no work."""
 
 import logging
+import sys
 import threading
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -12,6 +13,8 @@ from inference.engine.sequence import Sequence
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import EngineStats, RuntimeProfile, SlotStats
+
+_SWITCH_SECONDS = 0.0005
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +45,12 @@ class EngineThread:
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work, and have other threads of the process yield to the engine sooner.
+
+        After each decode the engine waits for the GIL; at Python's 5 ms that would be a tenth of
+        a step.
+        """
+        sys.setswitchinterval(_SWITCH_SECONDS)
         self._thread.start()
 
     def stop(self) -> None:

@@ -89,6 +89,15 @@ def test_the_lowest_free_slot_is_taken_first() -> None:
     assert bench.outcome("next").started.slot == 1
 
 
+def test_jobs_that_come_together_are_seated_by_length() -> None:
+    bench = Bench()
+    for job_id, prompt in (("long", "x" * 9), ("short", "y"), ("middle", "z" * 4)):
+        bench.add(make_job(job_id, prompt))
+    bench.step()
+    slots = {job: bench.outcome(job).started.slot for job in ("short", "middle", "long")}
+    assert slots == {"short": 0, "middle": 1, "long": 2}
+
+
 def test_all_events_of_a_step_come_in_one_call() -> None:
     bench = Bench()
     for index in range(3):
