@@ -25,11 +25,12 @@ LAST_WORDS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a child runs, and how long it may take to end."""
+    """What a child runs, how long it may take to end, and whether the terminal shows its lines."""
 
     name: str
     command: tuple[str, ...]
     stop_seconds: float
+    is_shown: bool = True
 
 
 class Child:
@@ -59,7 +60,9 @@ class Child:
         self._started_at = time.monotonic()
         self._due_at = None
         assert self._process.stdout is not None
-        self._output = pump(self._process.stdout, self.part.name, self._log)
+        self._output = pump(
+            self._process.stdout, self.part.name, self._log, is_shown=self.part.is_shown
+        )
 
     def exit_code(self) -> int | None:
         """Give how the process ended, None while it runs or before it was started."""

@@ -45,15 +45,18 @@ def close_log(logger: logging.Logger) -> None:
         handler.close()
 
 
-def pump(stream: IO[bytes], source: str, log: logging.Logger) -> threading.Thread:
-    """Copy lines to terminal and file in a thread that ends with them."""
+def pump(
+    stream: IO[bytes], source: str, log: logging.Logger, *, is_shown: bool
+) -> threading.Thread:
+    """Copy lines to the file, and to the terminal if shown, in a thread that ends with them."""
 
     def copy() -> None:
         with stream:
             for raw in stream:
                 line = raw.decode(errors="replace").rstrip()[:MAX_LINE_CHARACTERS]
                 log.info("%s", line)
-                say(line, source=source)
+                if is_shown:
+                    say(line, source=source)
 
     thread = threading.Thread(target=copy, name=f"output-{source}", daemon=True)
     thread.start()

@@ -33,7 +33,9 @@ def valkey_part(home: Home) -> Part:
         "loglevel": "warning",
     }
     arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return Part("valkey", (str(get_binary_path()), *arguments), STOP_SECONDS["valkey"])
+    command = (str(get_binary_path()), *arguments)
+    # It advises on kernel settings that matter to far larger servers; the file has it all.
+    return Part("valkey", command, STOP_SECONDS["valkey"], is_shown=False)
 
 
 def bootstrap_part(home: Home) -> Part:

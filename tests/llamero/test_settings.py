@@ -1,0 +1,60 @@
+"""Settings that keep the site safe, and secrets in files."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from llamero.secret_files import read_or_make_secret, write_secret
+from tests.processes import ROOT, child_environment
+
+
+@pytest.mark.django_db
+def test_pages_carry_the_security_headers() -> None:
+    answer = Client().get("/admin/login/")
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+
+
+def test_celery_takes_json_alone() -> None:
+    from llamero.celery import app
+
+    assert list(app.conf.accept_content) == ["json"]
+    assert app.conf.task_serializer == "json"
+    assert app.conf.worker_enable_remote_control is False
+    assert settings.APPEND_SLASH is False
+
+
+def test_a_value_of_the_wrong_type_stops_the_start(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "check"],
+        env=child_environment(LLAMERO_HOME=str(tmp_path), LLAMERO_MAX_BODY_BYTES="many"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "many" in done.stderr
+
+
+def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "secret-key"
+    secret = read_or_make_secret(path)
+    assert len(secret) > 50
+    assert read_or_make_secret(path) == secret
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_written_secret_replaces_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    write_secret(path, "one")
+    write_secret(path, "two")
+    assert path.read_text() == "two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
