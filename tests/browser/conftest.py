@@ -19,7 +19,7 @@ from tests.llamero.streaming.gateway import Gateway
 
 CHROMIUM = Path("/usr/bin/chromium")
 # A busy machine is slow, not wrong.
-PATIENCE_MS = 20_000
+PATIENCE_MS = 40_000
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
