@@ -197,8 +197,7 @@ def _open_grammar(model: LlamaModel, text: str) -> int:
     if not grammar:
         raise EngineError(
             ErrorCode.INVALID_GRAMMAR,
-            "The grammar could not be parsed: a syntax error, an undefined rule, no rule named "
-            "'root', or left recursion.",
+            "The grammar could not be compiled: it is left-recursive, or its repetitions multiply.",
         )
     return grammar
 
