@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
@@ -45,11 +45,11 @@ class RawClient:
     """Sends requests as they are written."""
 
     port: int
-    key: str
+    key: str = field(repr=False)
 
     def open(self, method: str, path: str, body: Any = None, **headers: str) -> HTTPConnection:
         """Send a request; the answer is still to be read."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=110)
         raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         given = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         connection.request(method, path, raw, {**given, **headers})
