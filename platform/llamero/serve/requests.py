@@ -35,7 +35,8 @@ class LimitedRequest(DirectRequest):
         self.num_body_bytes = 0
         self.has_arrived = False
         self.is_refused = False
-        super().__init__(*args, **kwargs)
+        # Forms are Django's to read: Twisted would parse them first, and answer bad ones bare.
+        super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
 
     def gotLength(self, length: int | None) -> None:
         """Refuse a declared length that is too large before the body comes."""

@@ -90,3 +90,12 @@ def test_bad_header_bytes_get_an_error_in_the_api_shape(port: int) -> None:
     )
     assert head.startswith(b"HTTP/1.1 400")
     assert b"application/json" in head
+
+
+@pytest.mark.parametrize(
+    "kind", [b"multipart/form-data; boundary=x", b"multipart/form-data", b"multipart/form-data; ="]
+)
+def test_a_form_is_left_to_the_application(port: int, kind: bytes) -> None:
+    head = HEAD + b"Connection: close\r\nContent-Length: 2\r\nContent-Type: " + kind + b"\r\n\r\n"
+    answer = exchange(port, head, b"{}")
+    assert answer[0].startswith(b"HTTP/1.1 200")
