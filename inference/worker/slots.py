@@ -84,6 +84,10 @@ class Slots:
             self._engine.submit(job)
         except EngineError as error:
             self._sink([(job.id, Failed(error.code, error.message, error.is_retryable))])
+        except Exception:  # a bug must cost its job, and never leave the client waiting
+            logger.exception("job %s could not be submitted", job.id)
+            message = "The engine failed on this request."
+            self._sink([(job.id, Failed(ErrorCode.INTERNAL_ERROR, message))])
         with self._lock:
             self._submitted.add(job.id)
             if job.id in self._early_cancels:
