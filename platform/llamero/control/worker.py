@@ -12,6 +12,7 @@ from llamero.celery import app
 from llamero.control.loop import ControlLoop
 from llamero.control.reaping import reap
 from llamero.control.reconcile import reconcile
+from llamero.control.tidying import tidy
 
 
 def run_control_worker(name: str) -> int:
@@ -22,7 +23,7 @@ def run_control_worker(name: str) -> int:
     """
     # Only JSON is accepted, so the risk that Celery warns a superuser of is not there.
     warnings.simplefilter("ignore", SecurityWarning)
-    loop = ControlLoop(connect(settings.REDIS_URL, max_connections=4), (reconcile, reap))
+    loop = ControlLoop(connect(settings.REDIS_URL, max_connections=4), (reconcile, reap, tidy))
 
     def begin(**_: Any) -> None:
         loop.start()

@@ -54,10 +54,15 @@ class Home:
         """What bootstrap found: the deployments to wait for."""
         return self.run / "bootstrap.json"
 
+    @property
+    def imports(self) -> Path:
+        """Where an admin puts files to import them."""
+        return self.path / "import"
+
     def prepare(self) -> None:
         """Make the folders."""
         self.path.mkdir(parents=True, exist_ok=True)
-        for folder in (self.run, self.logs, self.valkey_data, self.socket.parent):
+        for folder in (self.run, self.logs, self.valkey_data, self.imports, self.socket.parent):
             make_private_folder(folder)
 
     def lock(self) -> IO[str]:

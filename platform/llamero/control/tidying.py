@@ -1,0 +1,13 @@
+"""Have the registry cleaned up now and then, by whichever control loop comes first."""
+
+from inference.relay.connect import SyncRedis
+from models_registry.tasks import tidy_registry_task
+
+TIDIED = "lm:tidied"
+PERIOD_SECONDS = 600
+
+
+def tidy(redis: SyncRedis) -> None:
+    """Ask for a clean-up unless one was asked for within the period."""
+    if redis.set(TIDIED, 1, nx=True, ex=PERIOD_SECONDS):
+        tidy_registry_task.delay()

@@ -1,0 +1,19 @@
+"""The registry is cleaned up once a period, however many control loops run."""
+
+import pytest
+
+from inference.relay.connect import connect
+from llamero.control import tidying
+
+
+def test_a_clean_up_is_asked_for_once_a_period(
+    valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(tidying.tidy_registry_task, "delay", lambda: asked.append("tidy"))
+    redis = connect(valkey_url)
+    redis.delete(tidying.TIDIED)
+    tidying.tidy(redis)
+    tidying.tidy(redis)
+    assert asked == ["tidy"]
+    assert 0 < redis.ttl(tidying.TIDIED) <= tidying.PERIOD_SECONDS
