@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
@@ -25,7 +25,7 @@ _MESSAGES = {
 
 @sync_and_async_middleware
 def api_answers(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Give answers on API paths an ``x-request-id``, and replace Django's pages by JSON."""
+    """Give answers on API paths an id and a length, and replace Django's pages by JSON."""
     if iscoroutinefunction(get_response):
         get_async: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
 
@@ -64,6 +64,8 @@ def _finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBas
             _MESSAGES.get(status, "Something went wrong on the server."),
         )
         response = error_response(error, is_native=is_native_path(request.path))
+    if isinstance(response, HttpResponse) and status != 204:
+        response["Content-Length"] = str(len(response.content))
     response["x-request-id"] = f"req_{secrets.token_hex(12)}"
     response["X-Content-Type-Options"] = "nosniff"
     return response

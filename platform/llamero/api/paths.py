@@ -26,10 +26,10 @@ _FIRST_PARTS = frozenset(
 
 
 def is_api_path(path: str) -> bool:
-    """Whether a path is the API's, however many slashes it has."""
-    return path.lstrip("/").partition("/")[0] in _FIRST_PARTS
+    """Whether a path is the API's, however many slashes and capitals it has."""
+    return path.lstrip("/").partition("/")[0].lower() in _FIRST_PARTS
 
 
 def is_native_path(path: str) -> bool:
     """Whether errors on this path have llama-server's numeric codes."""
-    return path.lstrip("/").partition("/")[0] != "v1"
+    return path.lstrip("/").partition("/")[0].lower() != "v1"

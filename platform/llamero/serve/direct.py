@@ -49,6 +49,7 @@ class DirectRequest(WebRequest):  # type: ignore[misc]
         return True
 
     def _check_reader(self, transport: Any, num_unread: int) -> None:
-        if num_unread > MAX_UNREAD_BYTES:
+        """Give up a reader of a stream; an answer of known length is made, and grows no more."""
+        if num_unread > MAX_UNREAD_BYTES and not self.responseHeaders.hasHeader(b"content-length"):
             logger.warning("Closing a stream that left %d bytes unread", num_unread)
             transport.abortConnection()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.llamero.serve.serve_stream import PIECES
+from tests.llamero.serve.serve_stream import BIG_LENGTH, PIECES
 from tests.processes import child_environment, find_free_port, is_listening, wait_until
 
 Running = tuple[int, "subprocess.Popen[str]"]
@@ -48,6 +48,14 @@ def test_a_stream_for_an_old_client_arrives_whole(running: Running) -> None:
         line.sendall(b"GET / HTTP/1.0\r\n\r\n")
         answer = b"".join(iter(lambda: line.recv(65536), b""))
     assert answer.partition(b"\r\n\r\n")[2] == b"".join(PIECES) + b"."
+
+
+def test_a_big_answer_of_known_length_arrives_whole(running: Running) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", running[0], timeout=10)
+    connection.request("GET", "/big")
+    answer = connection.getresponse()
+    assert len(answer.read()) == BIG_LENGTH
+    connection.close()
 
 
 def test_a_client_that_does_not_read_is_given_up(running: Running) -> None:
