@@ -22,9 +22,14 @@ recent_models: ExpiringCache[ServedModel] = ExpiringCache(lifetime_seconds=1.0)
 recent_lists: ExpiringCache[list[ServedModel]] = ExpiringCache(lifetime_seconds=1.0)
 
 
+def first_named(*names: object) -> object:
+    """Give the first of several places for a name that holds one; null and "" hold none."""
+    return next((name for name in names if name is not None and name != ""), None)
+
+
 def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
     """Find the model that a request names, spelled exactly so."""
-    if name is None or name == "":
+    if first_named(name) is None:
         raise InvalidValue("model", "model is missing.", "missing_required_parameter")
     if not isinstance(name, str):
         raise InvalidValue("model", "model must be a string.")

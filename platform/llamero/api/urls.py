@@ -1,6 +1,8 @@
-"""Paths of the HTTP API. llama-server's routes exist once more below ``/m/<model>/``."""
+"""Paths of the HTTP API. All but the lists exist once more below ``/m/<model>/``."""
 
-from django.urls import include, path
+from typing import Any
+
+from django.urls import path
 
 from llamero.api.native.completion import CompletionView
 from llamero.api.native.embedding import EmbeddingView
@@ -11,29 +13,30 @@ from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
 
-_openai = [
-    path("v1/chat/completions", ChatCompletionsView.as_view()),
-    path("v1/completions", CompletionsView.as_view()),
-    path("v1/embeddings", EmbeddingsView.as_view()),
-]
-_native = [
-    path("completion", CompletionView.as_view()),
-    path("completions", CompletionView.as_view()),
-    path("embedding", EmbeddingView.as_view()),
-    path("embeddings", EmbeddingView.as_view()),
-    path("tokenize", TokenizeView.as_view()),
-    path("detokenize", DetokenizeView.as_view()),
-    path("apply-template", ApplyTemplateView.as_view()),
-    path("props", PropsView.as_view()),
-    path("slots", SlotsView.as_view()),
-]
+_openai: dict[str, Any] = {
+    "v1/chat/completions": ChatCompletionsView.as_view(),
+    "v1/completions": CompletionsView.as_view(),
+    "v1/embeddings": EmbeddingsView.as_view(),
+}
+_native: dict[str, Any] = {
+    "completion": CompletionView.as_view(),
+    "completions": CompletionView.as_view(),
+    "embedding": EmbeddingView.as_view(),
+    "embeddings": EmbeddingView.as_view(),
+    "tokenize": TokenizeView.as_view(),
+    "detokenize": DetokenizeView.as_view(),
+    "apply-template": ApplyTemplateView.as_view(),
+    "props": PropsView.as_view(),
+    "slots": SlotsView.as_view(),
+}
+# The longer ends come first: a model's name may have slashes, "smol/v1/chat" should be none.
+_routes = _openai | _native
 urlpatterns = [
-    *_openai,
-    *_native,
+    *(path(route, view) for route, view in _routes.items()),
+    *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),
     path("v1/models", ModelListView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
     path("models", ModelListView.as_view()),
     path("health", HealthView.as_view()),
     path("v1/health", HealthView.as_view()),
-    path("m/<path:model>/", include([*_openai, *_native])),
 ]

@@ -96,6 +96,7 @@ async def test_a_wrong_method_is_405_even_without_a_key(method: str) -> None:
         "/completion/x",
         "/v1",
         "/m/smol/nothing",
+        "/V1/chat/completions",
     ],
 )
 async def test_an_unknown_api_path_is_json(path: str) -> None:
@@ -103,6 +104,7 @@ async def test_an_unknown_api_path_is_json(path: str) -> None:
     assert answer.status == 404
     assert answer.error["type"] == "not_found_error"
     assert answer.headers["x-request-id"]
+    assert answer.headers["content-length"] == str(len(answer.body))
 
 
 async def test_a_foreign_host_name_is_refused() -> None:

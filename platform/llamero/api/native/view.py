@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from inference.protocol.replicas import ModelKind
 from llamero.api.async_view import AsyncAPIView, caller_of
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import choose_default_model, choose_model
+from llamero.api.model_choice import choose_default_model, choose_model, first_named
 from models_registry.selectors import ServedModel
 
 
@@ -21,9 +21,10 @@ class NativeView(AsyncAPIView):
     ) -> ServedModel:
         """Find the model of this request."""
         caller = caller_of(request)
-        named = self.kwargs.get("model") or (body or {}).get("model")
-        named = named or request.query_params.get("model")
-        if named is None or named == "":
+        named = first_named(
+            self.kwargs.get("model"), (body or {}).get("model"), request.query_params.get("model")
+        )
+        if named is None:
             return choose_default_model(caller, kinds)
         return choose_model(named, caller, kinds)
 

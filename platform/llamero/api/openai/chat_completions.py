@@ -9,7 +9,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, timings_object, usage_object
 from llamero.api.generation import open_chat
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import GENERATIVE, choose_model
+from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
 from llamero.api.openai.chunks import ChatDialect, OpenAIChunks
 from llamero.api.openai.envelope import Envelope, make_envelope
@@ -26,7 +26,7 @@ class ChatCompletionsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.chat = read_chat_request(body)
-        model = body.get("model", self.kwargs.get("model"))
+        model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

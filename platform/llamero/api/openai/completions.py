@@ -10,7 +10,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, usage_object
 from llamero.api.generation import open_run
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import GENERATIVE, choose_model
+from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chunks import OpenAIChunks, TextDialect
 from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.openai.envelope import make_envelope
@@ -29,7 +29,7 @@ class CompletionsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.completion = read_completion_request(body)
-        model = body.get("model", self.kwargs.get("model"))
+        model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

@@ -9,7 +9,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.embedding_jobs import embed, read_floats, shorten
 from llamero.api.fields import AnyValue, RequestSerializer, StrictInteger, StrictString, validate
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import EMBEDDING, choose_model
+from llamero.api.model_choice import EMBEDDING, choose_model, first_named
 from llamero.api.prompts import read_prompts
 from llamero.errors import InvalidValue
 from models_registry.selectors import ServedModel
@@ -34,7 +34,7 @@ class EmbeddingsView(AsyncAPIView):
         body = read_json_object(request._request)
         self.fields = validate(EmbeddingsSerializer, body)
         self.inputs = read_prompts(self.fields["input"], "input")
-        model = body.get("model", self.kwargs.get("model"))
+        model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), EMBEDDING)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
