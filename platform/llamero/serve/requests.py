@@ -1,28 +1,14 @@
 """HTTP requests with limits that hold while bytes arrive, before Daphne queues a body in memory."""
 
-import json
-import logging
 import time
 from typing import Any
 
-from twisted.internet import reactor
-
 from llamero.serve.direct import DirectRequest
-
-logger = logging.getLogger(__name__)
+from llamero.serve.refusals import error_body, refuse
 
 # A request must be here this fast, plus a second for each SLOWEST_BYTES_PER_SECOND of its body.
 ARRIVAL_SECONDS = 20
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
-# A refused client may go on sending this long, so that it reads the answer before a reset.
-LINGER_SECONDS = 2
-STATUS_WORDS = {408: b"Request Timeout", 413: b"Content Too Large"}
-
-
-def error_body(message: str, kind: str, code: str) -> bytes:
-    """Give an error in the shape that OpenAI's clients read."""
-    error = {"message": message, "type": kind, "param": None, "code": code}
-    return json.dumps({"error": error}).encode()
 
 
 class LimitedRequest(DirectRequest):
@@ -68,9 +54,7 @@ class LimitedRequest(DirectRequest):
         allowed = ARRIVAL_SECONDS + self.num_body_bytes / SLOWEST_BYTES_PER_SECOND
         if self.has_arrived or self.is_refused or time.monotonic() - self.began_at < allowed:
             return
-        self._refuse(
-            408, error_body("Request came too slowly.", "invalid_request_error", "timeout")
-        )
+        self._refuse(408, "Request came too slowly.", "timeout")
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Answer for the server itself, in the API's error shape."""
@@ -82,17 +66,10 @@ class LimitedRequest(DirectRequest):
 
     def _refuse_size(self) -> None:
         message = f"Request body is larger than {self.max_body_bytes} bytes."
-        self._refuse(413, error_body(message, "invalid_request_error", "request_too_large"))
+        self._refuse(413, message, "request_too_large")
 
-    def _refuse(self, status: int, body: bytes) -> None:
-        """Answer at once, take in no more, and drop the connection soon."""
+    def _refuse(self, status: int, message: str, code: str) -> None:
+        """Answer at once, and take in no more."""
         self.is_refused = True
         self.content.close()
-        logger.info("refused a request with %d after %d bytes", status, self.num_body_bytes)
-        transport = self.channel.transport
-        transport.write(
-            b"HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: application/json\r\n"
-            b"Content-Length: %d\r\n\r\n%s" % (status, STATUS_WORDS[status], len(body), body)
-        )
-        self.channel.setTimeout(None)
-        reactor.callLater(LINGER_SECONDS, transport.abortConnection)
+        refuse(self.channel, status, message, code)

@@ -11,6 +11,7 @@ from daphne.endpoints import build_endpoint_description_strings
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer
 
+from llamero.serve.channel import LimitedChannel
 from llamero.serve.requests import LimitedRequest
 from llamero.streaming.flow_control import BoundedWebSocketProtocol
 
@@ -72,6 +73,7 @@ def serve(application: Any, options: ServeOptions) -> None:
     LimitedRequest.max_body_bytes = options.max_body_bytes
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest
+    http_protocol.HTTPFactory.protocol = LimitedChannel
     WebSocketFactory.protocol = BoundedWebSocketProtocol
     server = Server(
         application=application,

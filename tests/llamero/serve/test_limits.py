@@ -99,3 +99,25 @@ def test_a_form_is_left_to_the_application(port: int, kind: bytes) -> None:
     head = HEAD + b"Connection: close\r\nContent-Length: 2\r\nContent-Type: " + kind + b"\r\n\r\n"
     answer = exchange(port, head, b"{}")
     assert answer[0].startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("request_head", "status"),
+    [
+        (HEAD + b"Authorization: Bearer " + b"a" * 20_000, b"431"),
+        (HEAD + b"Authorization: Bearer " + b"a" * 1_000_000, b"431"),
+        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1", b"431"),
+        (HEAD + b"".join(b"X-%d: y\r\n" % number for number in range(600)), b"400"),
+        (HEAD + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 9000) for n in range(3)), b"400"),
+        (b"GARBAGE", b"400"),
+        (b"GET /\xff HTTP/1.1", b"400"),
+        (HEAD + b"Content-Length: -1", b"400"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz", b"400"),
+    ],
+)
+def test_what_is_no_request_gets_an_error_in_the_api_shape(
+    port: int, request_head: bytes, status: bytes
+) -> None:
+    head, body = exchange(port, request_head, b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status)
+    assert json.loads(body)["error"]["type"] == "invalid_request_error"
