@@ -30,7 +30,8 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while it lives, no test can run an event loop of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One browser for all tests."""
     if not CHROMIUM.exists():
@@ -64,7 +65,7 @@ class Complaints(list[str]):
             self.append(message.text)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def session_state(browser: Browser, gateway: Gateway) -> StorageState:
     """The cookies of a browser that signed in."""
     profile = browser.new_context(base_url=gateway.base_url)
