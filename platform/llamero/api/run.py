@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
+from weakref import WeakSet
 
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Done, Event, Failed, FinishReason
@@ -11,6 +12,14 @@ from inference.protocol.events import Done, Event, Failed, FinishReason
 logger = logging.getLogger(__name__)
 
 _CANCELLED = Failed(ErrorCode.INTERNAL_ERROR, "The request was cancelled on the server.")
+_STOPPING = Failed(ErrorCode.ENGINE_LOST, "The server is restarting. Please try again.", True)
+_open_runs: "WeakSet[GenerationRun]" = WeakSet()
+
+
+def fail_open_runs() -> None:
+    """Tell whoever reads a run of this process that it ends here: the process is to stop."""
+    for run in tuple(_open_runs):
+        run.fail(_STOPPING)
 
 
 class JobStream(Protocol):
@@ -47,12 +56,14 @@ class GenerationRun:
         self._streams = tuple(streams)
         self._num_open = len(self._streams)
         self._is_cancelled = False
+        self._failure: Failed | None = None
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._wait_ends = 0.0
         self._timer: asyncio.TimerHandle | None = None
         for stream in self._streams:
             stream.listen(self._wake)
+        _open_runs.add(self)
 
     @property
     def is_finished(self) -> bool:
@@ -85,8 +96,14 @@ class GenerationRun:
         self._is_cancelled = True
         await asyncio.gather(*(stream.cancel() for stream in self._streams))
 
+    def fail(self, failure: Failed) -> None:
+        """End the run with a failure, after what has arrived; its jobs are stopped by ``close``."""
+        self._failure = failure
+        self._wake()
+
     async def close(self) -> None:
         """Let go of every job, stopping those that run, even if the caller is cancelled."""
+        _open_runs.discard(self)
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.shield(self._close_streams())
@@ -106,6 +123,9 @@ class GenerationRun:
                     taken.append(ChoiceEvent(choice, self._judge_end(event)))
                 else:
                     taken.append(ChoiceEvent(choice, event))
+        if self._failure is not None and self._num_open:
+            self._num_open = 0
+            taken.append(ChoiceEvent(0, self._failure))
         return taken
 
     def _judge_end(self, end: Done | Failed) -> Event:

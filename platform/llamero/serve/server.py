@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ logger = logging.getLogger("llamero.access")
 # Paths that probes ask all the time.
 QUIET_PATHS = ("/health", "/static/")
 MAX_WEBSOCKET_MESSAGE_BYTES = 2**20
+# How long requests may take to end by themselves when the server is told to stop.
+GOODBYE_SECONDS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +57,38 @@ def log_access(protocol: str, action: str, details: dict[str, Any]) -> None:
 class Server(daphne.server.Server):  # type: ignore[misc]
     """Daphne whose end does not stumble over a connection without an application."""
 
+    say_goodbye: Callable[[], None] = staticmethod(lambda: None)
+
     def kill_all_applications(self) -> defer.Deferred[Any]:
-        """Cancel what still runs, and let the reactor wait for it."""
+        """End what still runs, and let the reactor wait for it."""
+        ending = asyncio.get_running_loop().create_task(self._end_applications())
+        waiting = defer.Deferred.fromFuture(ending)
+        waiting.addErrback(lambda _: None)
+        return waiting
+
+    async def _end_applications(self) -> None:
+        """Leave a moment to tell clients why, then cancel what is left."""
         running = [
             task
             for details in self.connections.values()
             if (task := details.get("application_instance")) is not None and not task.done()
         ]
-        for task in running:
+        if not running:
+            return
+        self.say_goodbye()
+        _, late = await asyncio.wait(running, timeout=GOODBYE_SECONDS)
+        for task in late:
             task.cancel()
-        waiting = defer.Deferred.fromFuture(asyncio.gather(*running, return_exceptions=True))
-        waiting.addErrback(lambda _: None)
-        return waiting
+        await asyncio.gather(*late, return_exceptions=True)
 
 
-def serve(application: Any, options: ServeOptions) -> None:
-    """Serve until SIGTERM or SIGINT; exits with an error when the port cannot be had."""
+def serve(
+    application: Any, options: ServeOptions, *, say_goodbye: Callable[[], None] | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT; exits with an error when the port cannot be had.
+
+    ``say_goodbye`` is called before the end, to make requests that run end by themselves.
+    """
     LimitedRequest.max_body_bytes = options.max_body_bytes
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest
@@ -87,6 +106,8 @@ def serve(application: Any, options: ServeOptions) -> None:
         ping_interval=10,
         server_name="",
     )
+    if say_goodbye is not None:
+        server.say_goodbye = say_goodbye
     server.run()
     if server.abort_start or not server.listening_addresses:
         raise SystemExit(1)

@@ -8,6 +8,7 @@ import pytest
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Candidate, Done, Failed, FinishReason, TokenLogprob, Tokens
 from llamero.api import sse
+from llamero.api.run import fail_open_runs
 from tests.llamero.api.asgi_client import post, start
 from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, say
 
@@ -138,6 +139,21 @@ async def test_a_failure_after_the_first_byte_is_an_error_event(dispatcher: Fake
     assert "[DONE]" not in answer.data
     assert answer.chunks[-1]["error"]["type"] == "server_error"
     assert all(c["choices"][0]["finish_reason"] is None for c in answer.chunks[:-1])
+
+
+async def test_a_server_that_stops_tells_its_clients(dispatcher: FakeDispatcher) -> None:
+    dispatcher.script = lambda job: [Tokens("Hel", (1,)), asyncio.Event()]
+    streamed = start("POST", URL, HI | {"stream": True, "n": 2})
+    whole = start("POST", URL, HI)
+    await streamed.wait_for(b"Hel")
+    while len(dispatcher.streams) < 3:
+        await asyncio.sleep(0)
+    fail_open_runs()
+    answer = await streamed.finish()
+    assert "[DONE]" not in answer.data
+    assert answer.chunks[-1]["error"]["code"] == "engine_lost"
+    assert (await whole.finish()).status == 503
+    assert all(one.is_closed for one in dispatcher.streams)
 
 
 async def test_each_event_is_sent_when_it_comes(dispatcher: FakeDispatcher) -> None:

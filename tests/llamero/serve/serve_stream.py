@@ -6,6 +6,7 @@ from typing import Any
 
 from llamero.serve.server import ServeOptions, serve
 
+goodbye = asyncio.Event()
 BIG_LENGTH = 200 * 65536
 PIECES = (b"one", b"", b"two" * 100_000, b"three")
 
@@ -19,11 +20,22 @@ async def send_big(send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+async def wait_for_goodbye(send: Any) -> None:
+    """Stream until the server says that it ends."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"one", "more_body": True})
+    await goodbye.wait()
+    await send({"type": "http.response.body", "body": b"bye"})
+
+
 async def stream(scope: Any, receive: Any, send: Any) -> None:
     """Send the pieces; on /endless send until the client is given up."""
     await receive()
     if scope["path"] == "/big":
         await send_big(send)
+        return
+    if scope["path"] == "/wait":
+        await wait_for_goodbye(send)
         return
     leaving = asyncio.ensure_future(receive())
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -40,4 +52,5 @@ async def stream(scope: Any, receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    serve(stream, ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=1000))
+    options = ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=1000)
+    serve(stream, options, say_goodbye=goodbye.set)

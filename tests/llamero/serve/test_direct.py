@@ -64,3 +64,15 @@ def test_a_client_that_does_not_read_is_given_up(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", port), 10) as line:
         line.sendall(b"GET /endless HTTP/1.1\r\nHost: a\r\n\r\n")
         assert process.stdout.readline() == "gone\n"
+
+
+def test_a_stream_is_told_that_the_server_ends(running: Running) -> None:
+    """The last test of this module: its server ends."""
+    port, process = running
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", "/wait")
+    answer = connection.getresponse()
+    assert answer.read(3) == b"one"
+    process.terminate()
+    assert answer.read() == b"bye"
+    connection.close()

@@ -24,6 +24,7 @@ class Command(BaseCommand):
         """Serve until told to stop."""
         # Daphne's server goes first: it chooses Twisted's reactor.
         from llamero.serve.server import ServeOptions, serve  # isort: skip
+        from llamero.api.run import fail_open_runs  # isort: skip
         from llamero.asgi import application  # isort: skip
 
         serve(
@@ -34,4 +35,5 @@ class Command(BaseCommand):
                 max_body_bytes=settings.MAX_BODY_BYTES,
                 is_behind_proxy=bool(getattr(settings, "SECURE_PROXY_SSL_HEADER", None)),
             ),
+            say_goodbye=fail_open_runs,
         )
