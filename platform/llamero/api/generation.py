@@ -66,8 +66,7 @@ async def open_run(
     *, served: ServedModel, prompts: Sequence[Prompt], settings: GenerationSettings, owner: str
 ) -> GenerationRun:
     """Start every choice of every prompt; either all are submitted or none is left behind."""
-    if len(prompts) * settings.num_choices > MAX_JOBS:
-        raise InvalidValue("n", f"A request may have at most {MAX_JOBS} prompts times choices.")
+    check_num_jobs(len(prompts), settings)
     dispatcher = dispatch.get_dispatcher()
     facts = await dispatcher.facts(served.deployment)
     check_logit_bias(settings.sampling, facts.num_vocab)
@@ -88,6 +87,13 @@ async def open_run(
             await stream.close()
         raise
     return GenerationRun(streams)
+
+
+def check_num_jobs(num_prompts: int, settings: GenerationSettings) -> None:
+    """Refuse a request that is too many; best before its prompts become tokens."""
+    if num_prompts * settings.num_choices > MAX_JOBS:
+        param = "prompt" if num_prompts > MAX_JOBS else "n"
+        raise InvalidValue(param, f"A request may have at most {MAX_JOBS} prompts times choices.")
 
 
 def check_room(prompt: Prompt, settings: GenerationSettings, facts: ModelFacts) -> None:

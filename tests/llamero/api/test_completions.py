@@ -98,12 +98,16 @@ async def test_a_wrong_prompt_names_its_field(dispatcher: FakeDispatcher, prompt
         ({"logprobs": True}, "logprobs"),
         ({"echo": 1}, "echo"),
         ({"max_tokens": -1}, "max_tokens"),
-        ({"prompt": ["x"] * 129}, "n"),
+        ({"prompt": ["x"] * 129}, "prompt"),
+        ({"prompt": ["x"] * 65, "n": 2}, "n"),
     ],
 )
-async def test_a_wrong_value_names_its_field(fields: dict[str, Any], param: str) -> None:
+async def test_a_wrong_value_names_its_field(
+    dispatcher: FakeDispatcher, fields: dict[str, Any], param: str
+) -> None:
     answer = await post(URL, ask(prompt="Hi") | fields)
     assert (answer.status, answer.error["param"]) == (400, param)
+    assert dispatcher.questions == []
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from inference.protocol.text import Detokenize
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.collect import collect
-from llamero.api.generation import open_run
+from llamero.api.generation import check_num_jobs, open_run
 from llamero.api.model_choice import GENERATIVE
 from llamero.api.native.completion_answer import CompletionAnswer, CompletionChunks
 from llamero.api.native.completion_request import CompletionSerializer, read_completion_request
@@ -27,6 +27,7 @@ class CompletionView(NativeView):
         """Validate the body and find the model."""
         body = self.read_body(request)
         self.completion = read_completion_request(body)
+        check_num_jobs(len(self.completion.prompts), self.completion.settings)
         self.served = self.find_model(request, GENERATIVE, body)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from inference.protocol.text import Detokenize
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, usage_object
-from llamero.api.generation import open_run
+from llamero.api.generation import check_num_jobs, open_run
 from llamero.api.json_body import read_json_object
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chunks import OpenAIChunks, TextDialect
@@ -29,6 +29,7 @@ class CompletionsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.completion = read_completion_request(body)
+        check_num_jobs(len(self.completion.prompts), self.completion.settings)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
