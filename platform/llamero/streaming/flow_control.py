@@ -61,4 +61,5 @@ class BoundedWebSocketProtocol(WebSocketProtocol):  # type: ignore[misc]
         logger.warning("Closing a WebSocket that left %d bytes unread", MAX_UNREAD_BYTES)
         self.application_queue.put_nowait({"type": "websocket.disconnect", "code": TRY_AGAIN_LATER})
         self.muted = True
-        self.sendClose(code=TRY_AGAIN_LATER)
+        # sendClose takes codes for applications only, and 1013 is for servers.
+        self.sendCloseFrame(code=TRY_AGAIN_LATER)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import ClientConnection, connect
 
 from tests.llamero.streaming.gateway import Gateway
@@ -54,6 +55,10 @@ def test_a_reader_that_does_not_read_is_closed_and_its_chat_ended(gateway: Gatew
     with open_socket(gateway) as lazy:
         lazy.send(START % "flood")
         wait_until(lambda: "bytes unread" in gateway.log, seconds=30, what="the lazy reader's end")
+        with pytest.raises(ConnectionClosedError) as closed:
+            read_to_end(lazy)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1013
 
     memory_after = psutil.Process(gateway.pid).memory_info().rss
     assert memory_after - memory_before < 32 * MEBIBYTE
