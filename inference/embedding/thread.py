@@ -1,44 +1,21 @@
 """Where are embeddings computed? On one thread, fed by commands, asleep when there is no work."""
 
-import logging
-import threading
-from dataclasses import dataclass
-from queue import SimpleQueue
-
 from inference.backend.base import Embedder
 from inference.embedding.batcher import Batcher, EventSink
 from inference.engine.admission import check_tokens
+from inference.engine.command_thread import CommandThread
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import EmbeddingJob, Job
 from inference.protocol.replicas import EngineStats, SlotStats
 
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Add:
-    job: EmbeddingJob
-
-
-@dataclass(frozen=True, slots=True)
-class _Cancel:
-    job_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    pass
-
 
 class EmbeddingThread:
-    """The only thread that touches the embedding context; others send it commands."""
+    """Runs the batches of an embedding model; implements Runner."""
 
     def __init__(self, embedder: Embedder, sink: EventSink) -> None:
         self._facts = embedder.model.facts()
         self._batcher = Batcher(embedder, sink)
-        self._commands: SimpleQueue[_Add | _Cancel | _Stop] = SimpleQueue()
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
+        self._thread: CommandThread[EmbeddingJob] = CommandThread(self._batcher, "embedding")
 
     def start(self) -> None:
         """Begin to work."""
@@ -46,13 +23,11 @@ class EmbeddingThread:
 
     def stop(self) -> None:
         """End what runs, as lost and worth a retry elsewhere; free the context."""
-        self._commands.put(_Stop())
-        self._thread.join()
+        self._thread.stop()
 
     def submit(self, job: Job) -> None:
         """Take a job; raises EngineError where it can never run, naming the input at fault."""
-        if self._is_stopping:
-            raise EngineError(ErrorCode.ENGINE_LOST, "The replica is stopping.", is_retryable=True)
+        self._thread.check_running()
         if not isinstance(job, EmbeddingJob):
             raise EngineError(
                 ErrorCode.WRONG_MODEL_KIND, "This is an embedding model; it does not generate text."
@@ -61,11 +36,11 @@ class EmbeddingThread:
             raise EngineError(ErrorCode.INVALID_PROMPT, "There is nothing to embed.")
         for index, tokens in enumerate(job.inputs):
             self._check_input(index, tokens)
-        self._commands.put(_Add(job))
+        self._thread.add(job)
 
     def cancel(self, job_id: str) -> None:
         """End a job before the next batch."""
-        self._commands.put(_Cancel(job_id))
+        self._thread.cancel(job_id)
 
     def stats(self) -> EngineStats:
         """Give counters and gauges; cheap."""
@@ -88,35 +63,3 @@ class EmbeddingThread:
             check_tokens(tokens, self._facts.num_vocab)
         except EngineError as error:
             raise EngineError(error.code, f"Input {index}: {error.message}") from None
-
-    def _run(self) -> None:
-        batcher = self._batcher
-        while not self._is_stopping:
-            try:
-                self._obey()
-                batcher.step()
-            except Exception:  # a bug must cost the jobs it met, never the replica
-                logger.exception("an embedding step failed")
-                batcher.fail_all(ErrorCode.ENGINE_FAILED, "The engine failed.")
-                batcher.flush()
-        while not self._commands.empty():
-            match self._commands.get():
-                case _Add(job):
-                    batcher.add(job)
-                case _:
-                    continue
-        batcher.fail_all(ErrorCode.ENGINE_LOST, "The replica stopped.")
-        batcher.flush()
-        batcher.close()
-
-    def _obey(self) -> None:
-        """Carry out all commands; sleep for the first one when there is nothing to do."""
-        while not self._commands.empty() or not self._batcher.has_work:
-            match self._commands.get():
-                case _Add(job):
-                    self._batcher.add(job)
-                case _Cancel(job_id):
-                    self._batcher.cancel(job_id)
-                case _Stop():
-                    self._is_stopping = True
-                    return
