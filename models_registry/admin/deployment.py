@@ -6,11 +6,12 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.template.defaultfilters import filesizeformat
+from django.template.defaultfilters import filesizeformat, pluralize
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
+from inference.gguf.memory import MemoryEstimate
 from models_registry.admin.labels import show_state
 from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.models.deployment import PROFILE_FIELDS
@@ -28,7 +29,15 @@ _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version"))
 class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     """State and reason are what control found; the rest is what should be."""
 
-    list_display = ("slug", "model", "state_label", "reason", "enabled", "num_slots", "memory")
+    list_display = (
+        "slug",
+        "model",
+        "state_label",
+        "reason",
+        "enabled",
+        "num_slots",
+        "total_memory",
+    )
     list_filter = ("state", "enabled")
     list_select_related = ("model", "pinned_version")
     search_fields = ("slug", "model__slug", "model__title")
@@ -112,14 +121,17 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         return show_state(deployment)
 
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
+    def total_memory(self, deployment: Deployment) -> str:
+        """Show what a replica may come to."""
+        estimate = _estimate(deployment)
+        return "unknown" if estimate is None else f"up to {filesizeformat(estimate.total_bytes)}"
+
+    @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def memory(self, deployment: Deployment) -> str:
         """Show weights and full KV cache, as far as the header tells."""
-        version = deployment.pinned_version if deployment.pk else None
-        if version is None and deployment.pk:
-            version = deployment.model.versions.filter(is_current=True).first()
-        if version is None:
+        estimate = _estimate(deployment)
+        if estimate is None:
             return "unknown"
-        estimate = estimate_deployment(deployment, version)
         weights = filesizeformat(estimate.weights_bytes)
         if estimate.kv_bytes_per_slot == 0:
             return weights
@@ -142,16 +154,29 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     ) -> None:
         count = enable_deployments(deployments=deployments, is_enabled=is_enabled)
         words = "enabled" if is_enabled else "disabled"
-        self.message_user(request, f"{count} deployment(s) {words}.", messages.SUCCESS)
+        self.message_user(request, f"{_count(count)} {words}.", messages.SUCCESS)
 
     @action(description="Restart", permissions=["change"])  # type: ignore[untyped-decorator]
     def restart(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
         """Have the replicas of the chosen deployments replaced."""
         count = restart_deployments(deployments=deployments)
-        self.message_user(request, f"{count} deployment(s) will restart.", messages.SUCCESS)
+        self.message_user(request, f"{_count(count)} will restart.", messages.SUCCESS)
 
     @action(description="Save and restart", permissions=["change"])  # type: ignore[untyped-decorator]
     def save_and_restart(self, request: HttpRequest, deployment: Deployment) -> None:
         """Have the replicas of this deployment replaced, after saving."""
         restart_deployments(deployments=Deployment.objects.filter(pk=deployment.pk))
         self.message_user(request, f"{deployment} will restart.", messages.SUCCESS)
+
+
+def _estimate(deployment: Deployment) -> MemoryEstimate | None:
+    """Estimate for the version that runs, where there is one."""
+    if not deployment.pk:
+        return None
+    current = deployment.model.versions.filter(is_current=True)
+    version = deployment.pinned_version or current.first()
+    return None if version is None else estimate_deployment(deployment, version)
+
+
+def _count(number: int) -> str:
+    return f"{number} deployment{pluralize(number)}"

@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                 ('pooling', models.CharField(blank=True, choices=[('', 'as the model says'), ('none', 'none'), ('mean', 'mean'), ('cls', 'first token'), ('last', 'last token'), ('rank', 'rank')], default='', max_length=8)),
                 ('use_mmap', models.BooleanField(default=True, verbose_name='map the file')),
                 ('use_mlock', models.BooleanField(default=False, verbose_name='lock in memory')),
-                ('max_queue', models.PositiveIntegerField(default=512, help_text='Waiting jobs; more get a 429.', validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(100000)])),
+                ('max_queue', models.PositiveIntegerField(default=512, help_text='Waiting jobs; more get a 503.', validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(100000)])),
                 ('job_timeout_seconds', models.FloatField(default=600.0, help_text='From arrival to the last token.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(86400)])),
                 ('state', models.CharField(choices=[('stopped', 'Stopped'), ('pending', 'Pending'), ('loading', 'Loading'), ('ready', 'Ready'), ('failed', 'Failed')], default='pending', max_length=16)),
                 ('reason', models.TextField(blank=True)),

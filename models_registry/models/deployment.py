@@ -125,7 +125,7 @@ class Deployment(models.Model):
     use_mmap = models.BooleanField("map the file", default=True)
     use_mlock = models.BooleanField("lock in memory", default=False)
     max_queue = models.PositiveIntegerField(
-        default=512, validators=_between(0, 100_000), help_text="Waiting jobs; more get a 429."
+        default=512, validators=_between(0, 100_000), help_text="Waiting jobs; more get a 503."
     )
     job_timeout_seconds = models.FloatField(
         default=600.0, validators=_between(1, 86_400), help_text="From arrival to the last token."

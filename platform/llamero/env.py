@@ -15,7 +15,7 @@ def read_path(name: str, default: Path) -> Path:
 
 
 def read_home() -> Path:
-    """Give the folder that holds all state, made if it is missing."""
+    """Give the folder that holds all state, made for this user alone if it is missing."""
     home = read_path("LLAMERO_HOME", BASE_DIR / "var")
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return home

@@ -220,6 +220,7 @@ UNFOLD = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/llamero/logo.svg"},
     ],
+    "STYLES": ["/static/llamero/admin.css"],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "llamero.console.dashboard.add_overview",

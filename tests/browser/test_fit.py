@@ -116,3 +116,12 @@ def test_plain_pages_fit_a_phone(page: Page, path: str, complaints: Complaints) 
 
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
     complaints.clear()
+
+
+@pytest.mark.parametrize("path", ["/admin/accounts/apikey/add/", "/admin/auth/group/add/"])
+def test_lists_to_choose_from_fit_the_page(page: Page, path: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(path)
+
+    expect(page.locator(".selector")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280

@@ -63,6 +63,16 @@ def test_facts_and_reasons_are_shown(admin_client: Client) -> None:
     assert "('failed'" not in admin_client.get(url).text
 
 
+def test_the_memory_of_a_replica_is_estimated(admin_client: Client) -> None:
+    model = make_model()
+    make_version(model, facts={"size_bytes": 1 << 20, "k_elements": 8, "v_elements": 8})
+    deployment = make_deployment(model, context_length=1024, num_slots=4)
+    listed = admin_client.get(reverse("admin:models_registry_deployment_changelist"))
+    assert "up to" in listed.text
+    url = reverse("admin:models_registry_deployment_change", args=[deployment.pk])
+    assert "for each of 4 slots" in admin_client.get(url).text
+
+
 def test_a_page_of_an_import_under_way_renews_itself(admin_client: Client) -> None:
     version = make_version(make_model(), state=VersionState.PROBING, is_current=False)
     url = reverse("admin:models_registry_modelversion_change", args=[version.pk])

@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -110,4 +111,6 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
         num_revoked = revoke_api_keys(keys=chosen)
         for key in chosen:
             self.log_change(request, key, f"Revoked at {timezone.now():%Y-%m-%d %H:%M} UTC")
-        self.message_user(request, f"{num_revoked} keys revoked.", messages.SUCCESS)
+        self.message_user(
+            request, f"{num_revoked} key{pluralize(num_revoked)} revoked.", messages.SUCCESS
+        )

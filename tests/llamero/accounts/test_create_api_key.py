@@ -27,3 +27,10 @@ def test_the_key_alone_is_printed(ada: User, model: Model) -> None:
 def test_unknown_names_are_refused(ada: User, arguments: list[str]) -> None:
     with pytest.raises(CommandError, match="There is no"):
         call_command("create_api_key", *arguments)
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "1.5", "999999999", "soon"])
+def test_a_key_lives_for_whole_days(ada: User, days: str) -> None:
+    with pytest.raises(CommandError, match="must be a whole number from 1 to 36500"):
+        call_command("create_api_key", "ada", f"--days={days}")
+    assert not ApiKey.objects.exists()

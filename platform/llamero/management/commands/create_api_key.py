@@ -1,6 +1,6 @@
 """``manage.py create_api_key``: make a key from the shell; it alone goes to standard output."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from llamero.accounts.services import issue_api_key
 from models_registry.models import Model
+
+MAX_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -21,7 +23,7 @@ class Command(BaseCommand):
         """Name the options."""
         parser.add_argument("username", help="the user the key acts for")
         parser.add_argument("--name", default="shell", help="what the key is for")
-        parser.add_argument("--days", type=int, help="days until it expires (default: never)")
+        parser.add_argument("--days", type=_days, help="days until it expires (default: never)")
         parser.add_argument(
             "--model", action="append", default=[], help="allow only this model (repeatable)"
         )
@@ -38,6 +40,13 @@ class Command(BaseCommand):
             allowed_models=[_find_model(slug) for slug in options["model"]],
         )
         self.stdout.write(issued.secret_text)
+
+
+def _days(text: str) -> int:
+    """Read how long a key lives: a day at least, a hundred years at most."""
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_DAYS:
+        raise ArgumentTypeError(f"must be a whole number from 1 to {MAX_DAYS}")
+    return int(text)
 
 
 def _find_user(username: str) -> User:
