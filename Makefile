@@ -22,8 +22,11 @@ test: $(VENV)/.dev browser-engine
 browser: $(VENV)/.dev browser-engine
 	$(BIN)/python -m pytest -m browser
 
+# The benchmarks that need no running server; benchmarks/README.md lists the others.
 bench: $(VENV)/.dev
-	@cat benchmarks/README.md
+	$(BIN)/python benchmarks/engine_step.py "$$($(BIN)/python -c 'from tests.models import fetch_smollm2; print(fetch_smollm2())')"
+	$(BIN)/python benchmarks/relay_overhead.py
+	$(BIN)/python benchmarks/gateway_stream.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

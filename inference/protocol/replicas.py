@@ -39,7 +39,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     cache_type_v: str = "f16"
     flash_attention: bool = True
     is_kv_unified: bool = False
-    step_token_budget: int = 512
+    step_token_budget: int = 256
     prefill_chunk: int = 128
     pooling: str = ""
     use_mmap: bool = True

@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                 ('cache_type_v', models.CharField(choices=[('f16', 'f16'), ('q8_0', 'q8_0'), ('q4_0', 'q4_0')], default='f16', max_length=8, verbose_name='V cache type')),
                 ('flash_attention', models.BooleanField(default=True)),
                 ('is_kv_unified', models.BooleanField(default=False, help_text='One cell pool for all slots instead of one per slot.', verbose_name='unified KV cache')),
-                ('step_token_budget', models.PositiveIntegerField(default=512, help_text='Tokens of one engine step at most.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(65536)])),
+                ('step_token_budget', models.PositiveIntegerField(default=256, help_text='Tokens of one engine step at most. More suits GPUs; fewer free the slot of a cancelled prompt sooner.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(65536)])),
                 ('prefill_chunk', models.PositiveIntegerField(default=128, help_text='Prompt tokens that one step takes beside decoding sequences.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(65536)])),
                 ('pooling', models.CharField(blank=True, choices=[('', 'as the model says'), ('none', 'none'), ('mean', 'mean'), ('cls', 'first token'), ('last', 'last token'), ('rank', 'rank')], default='', max_length=8)),
                 ('use_mmap', models.BooleanField(default=True, verbose_name='map the file')),

@@ -114,7 +114,10 @@ class Deployment(models.Model):
         help_text="One cell pool for all slots instead of one per slot.",
     )
     step_token_budget = models.PositiveIntegerField(
-        default=512, validators=_between(1, 65536), help_text="Tokens of one engine step at most."
+        default=256,
+        validators=_between(1, 65536),
+        help_text="Tokens of one engine step at most. More suits GPUs; fewer free the slot of a "
+        "cancelled prompt sooner.",
     )
     prefill_chunk = models.PositiveIntegerField(
         default=128,
