@@ -1,0 +1,229 @@
+"""Turn a schema into a grammar, or say at which place and why that cannot be done.
+
+Every text of the grammar is JSON that the schema allows; not every such JSON is a text of it.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.json_schema.containers import array_item, object_item
+from inference.text.json_schema.gbnf import Grammar, json_text, one_of
+from inference.text.json_schema.keywords import COMBINING, meaning, read_range, read_types
+from inference.text.json_schema.merge import merge
+from inference.text.json_schema.numbers import integer_item, number_item
+from inference.text.json_schema.references import find_loop, join, resolve
+from inference.text.json_schema.refusal import Refusal, Unsatisfiable
+from inference.text.json_schema.strings import string_item
+from inference.text.json_schema.values import values_item
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 64
+# About what a second allows; the clock itself is a backstop.
+_MAX_COST = 20_000
+_MAX_SECONDS = 2.0
+_CHARS_PER_COST = 64
+
+
+def schema_to_grammar(schema: Any, *, param: str) -> str:
+    """Give the GBNF grammar of a schema; raises EngineError INVALID_GRAMMAR about the param."""
+    try:
+        _check_size(schema)
+        return _Converter(schema).run()
+    except Refusal as refusal:
+        message = f"The JSON schema is refused: at '{refusal.pointer[:200]}' it {refusal.problem}."
+        if refusal.pointer == "#":
+            message = f"The JSON schema is refused: it {refusal.problem}."
+        raise EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param) from None
+    except RecursionError:
+        message = "The JSON schema is refused: it is too complex."
+        raise EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param) from None
+
+
+def _check_size(schema: Any) -> None:
+    """Refuse what is too deep or too large before anything recursive sees it."""
+    level: list[Any] = [[schema]]
+    for _ in range(MAX_DEPTH):
+        parts = [part.values() if isinstance(part, dict) else part for part in level]
+        level = [value for part in parts for value in part if isinstance(value, dict | list)]
+        if not level:
+            break
+    else:
+        raise Refusal("#", f"nests deeper than {MAX_DEPTH} levels")
+    try:
+        size = len(json_text(schema).encode())
+    except (UnicodeEncodeError, ValueError):
+        raise Refusal("#", "is not valid Unicode") from None
+    if size > MAX_BYTES:
+        raise Refusal("#", f"is larger than {MAX_BYTES} bytes")
+
+
+class _Converter:
+    """Walks one schema. ``convert`` gives an item of the grammar for any part of it."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._grammar = Grammar()
+        self._depth = 0
+        self._cost = 0
+        self._deadline = time.thread_time() + _MAX_SECONDS
+        self._references: dict[str, str] = {}
+        # Which references a rule may begin with: around these it must not come back to itself.
+        self._beginnings: dict[str, set[str]] = {}
+        self._begin: set[str] = set()
+
+    def run(self) -> str:
+        """Give the grammar."""
+        root = self._refer("#", "#")
+        loop = find_loop(self._beginnings)
+        if loop is not None:
+            names = [ref for ref, name in self._references.items() if name == loop]
+            raise Refusal(names[0], "refers to itself without end")
+        return self._grammar.text(root)
+
+    def convert(self, schema: Any, pointer: str) -> str:
+        """Give the item that matches what a schema allows."""
+        self._enter(pointer)
+        try:
+            return self._convert(schema, pointer)
+        finally:
+            self._depth -= 1
+
+    def _convert(self, schema: Any, pointer: str) -> str:
+        words = self._words(schema, pointer)
+        if not words:
+            return "value"
+        if words.keys() == {"$ref"}:
+            return self._refer(words["$ref"], pointer)
+        for name in ("anyOf", "oneOf"):
+            if words.keys() == {name}:
+                return self._any(self.convert, self._list(words, name, pointer), pointer)
+        if words.keys() == {"allOf"} and len(self._list(words, "allOf", pointer)) == 1:
+            return self.convert(*self._list(words, "allOf", pointer)[0])
+        options = [(option, pointer) for option in self._expand(words, pointer)]
+        return self._any(self._plain, options, pointer)
+
+    def _any(
+        self, write: Callable[[Any, str], str], options: list[tuple[Any, str]], pointer: str
+    ) -> str:
+        """Give an item for one of several; those that no value fits fall away."""
+        items, last = [], Unsatisfiable(pointer, "allows no value")
+        for option, place in options:
+            try:
+                items.append(write(option, place))
+            except Unsatisfiable as error:
+                last = error
+        if not items:
+            raise last
+        return items[0] if len(items) == 1 else self._grammar.define(one_of(items))
+
+    def _expand(self, schema: Any, pointer: str) -> list[dict[str, Any]]:
+        """Give the alternatives of a schema as schemas that combine nothing at their top."""
+        self._enter(pointer)
+        try:
+            return self._combine(self._words(schema, pointer), pointer)
+        finally:
+            self._depth -= 1
+
+    def _combine(self, words: dict[str, Any], pointer: str) -> list[dict[str, Any]]:
+        groups = []
+        if "$ref" in words:
+            groups.append([(resolve(self._root, words["$ref"], pointer), words["$ref"])])
+        groups += [[part] for part in self._list(words, "allOf", pointer)]
+        groups += [self._list(words, name, pointer) for name in ("anyOf", "oneOf") if name in words]
+        found = [{name: value for name, value in words.items() if name not in COMBINING}]
+        for group in groups:
+            options = [
+                option for part in group if part[0] is not False for option in self._expand(*part)
+            ]
+            found = self._merge_all(found, options, pointer)
+        return found
+
+    def _merge_all(
+        self, first: list[dict[str, Any]], second: list[dict[str, Any]], pointer: str
+    ) -> list[dict[str, Any]]:
+        merged, last = [], Unsatisfiable(pointer, "allows no value")
+        for one in first:
+            for other in second:
+                self._spend(one, other)
+                try:
+                    merged.append(merge(one, other, pointer))
+                except Unsatisfiable as error:
+                    last = error
+        if not merged:
+            raise last
+        return merged
+
+    def _plain(self, schema: Any, pointer: str) -> str:
+        """Give the item of a schema that combines nothing at its top."""
+        if not schema:
+            return "value"
+        self._spend({name: schema[name] for name in ("enum", "pattern") if name in schema})
+        if "enum" in schema or "const" in schema:
+            return values_item(self._grammar, schema, pointer)
+        types = [(kind, pointer) for kind in read_types(schema, pointer)]
+        return self._any(lambda kind, place: self._typed(kind, schema, place), types, pointer)
+
+    def _typed(self, kind: str, schema: Mapping[str, Any], pointer: str) -> str:
+        match kind:
+            case "object":
+                return self._enclosed(object_item, schema, pointer)
+            case "array":
+                return self._enclosed(array_item, schema, pointer)
+            case "string":
+                return string_item(self._grammar, schema, pointer)
+            case "integer":
+                return integer_item(self._grammar, read_range(schema, pointer))
+            case "number":
+                return number_item(self._grammar, read_range(schema, pointer))
+        return kind
+
+    def _enclosed(self, write: Callable[..., str], schema: Mapping[str, Any], pointer: str) -> str:
+        """Write what stands in brackets: nothing inside can be a rule's beginning."""
+        outer, self._begin = self._begin, set()
+        try:
+            return write(self._grammar, self.convert, schema, pointer)
+        finally:
+            self._begin = outer
+
+    def _refer(self, reference: Any, pointer: str) -> str:
+        target = resolve(self._root, reference, pointer)
+        if reference not in self._references:
+            name = self._references[reference] = self._grammar.reserve()
+            outer, self._begin = self._begin, set()
+            try:
+                self._grammar.fill(name, self.convert(target, reference))
+            except Unsatisfiable as error:
+                # Others may already refer to the rule, so it cannot just fall away.
+                raise Refusal(error.pointer, error.problem) from None
+            self._beginnings[name], self._begin = self._begin, outer
+        name = self._references[reference]
+        self._begin.add(name)
+        return name
+
+    def _words(self, schema: Any, pointer: str) -> dict[str, Any]:
+        if schema is False:
+            raise Unsatisfiable(pointer, "allows no value")
+        if schema is not True and not isinstance(schema, dict):
+            raise Refusal(pointer, "must be a schema: an object, true or false")
+        return {} if schema is True else meaning(schema, pointer)
+
+    def _list(self, words: Mapping[str, Any], name: str, pointer: str) -> list[tuple[Any, str]]:
+        """Give the schemas of a list with their places."""
+        options = words.get(name, [])
+        if not isinstance(options, list) or (name in words and not options):
+            raise Refusal(f"{pointer}/{name}", "must be a list of schemas")
+        return [(option, join(pointer, name, i)) for i, option in enumerate(options)]
+
+    def _enter(self, pointer: str) -> None:
+        self._spend()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Refusal(pointer, f"nests or refers deeper than {MAX_DEPTH} levels")
+
+    def _spend(self, *read: Mapping[str, Any]) -> None:
+        """Count a step and the schemas it reads as a whole."""
+        self._cost += 1 + sum(len(json_text(schema)) for schema in read) // _CHARS_PER_COST
+        if self._cost > _MAX_COST or time.thread_time() > self._deadline:
+            raise Refusal("#", "is too complex")

@@ -1,0 +1,271 @@
+"""A regular expression, of the part of ECMA's language that is regular, as a tree.
+
+Refused: look-around, back references, word borders, lazy quantifiers, properties, and anchors
+anywhere but at the ends of the whole or of its alternatives.
+"""
+
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+from inference.text.json_schema.gbnf import PRINTABLE, Ranges, complement, intersect, normalize
+
+MAX_LENGTH = 2000
+_MAX_NESTING = 24
+_MAX_REPEAT = 2000
+_ASCII: Ranges = ((0x20, 0x7E),)
+_DIGITS: Ranges = ((0x30, 0x39),)
+_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_SPACE: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20))
+_LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+_CLASSES = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
+_CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One part after another."""
+
+    parts: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several."""
+
+    options: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A part, repeated; no ``most`` is without end."""
+
+    part: "Node"
+    least: int
+    most: int | None
+
+
+Node: TypeAlias = Chars | Sequence | Choice | Repeat
+ANY_CHAR = Chars(PRINTABLE)
+_ANYTHING = Repeat(ANY_CHAR, 0, None)
+
+
+class BadPattern(ValueError):
+    """A pattern that is wrong or not supported."""
+
+
+def parse_pattern(pattern: str) -> Node:
+    """Give the tree of the texts in which a pattern is found; without anchors that is anywhere."""
+    if len(pattern) > MAX_LENGTH:
+        raise BadPattern(f"is longer than {MAX_LENGTH} characters")
+    return _Parser(pattern).parse()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def parse(self) -> Node:
+        options = [self._anchored()]
+        while self._take("|"):
+            options.append(self._anchored())
+        if self._at < len(self._text):
+            self._refuse("')' closes nothing")
+        return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def _anchored(self) -> Node:
+        starts = self._take("^")
+        body = self._sequence(1)
+        ends = self._take("$")
+        if self._at < len(self._text) and self._text[self._at] not in "|)":
+            self._refuse("'$' is supported at the end only")
+        before, after = () if starts else (_ANYTHING,), () if ends else (_ANYTHING,)
+        return Sequence((*before, *body.parts, *after))
+
+    def _choice(self, nesting: int) -> Node:
+        if nesting > _MAX_NESTING:
+            self._refuse(f"groups nest deeper than {_MAX_NESTING}")
+        options = [self._sequence(nesting)]
+        while self._take("|"):
+            options.append(self._sequence(nesting))
+        return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def _sequence(self, nesting: int) -> Sequence:
+        parts = []
+        while self._at < len(self._text) and self._text[self._at] not in "|)$":
+            parts.append(self._quantified(self._atom(nesting)))
+        return Sequence(tuple(parts))
+
+    def _atom(self, nesting: int) -> Node:
+        char = self._next()
+        if char == "(":
+            return self._group(nesting)
+        if char == "[":
+            return self._chars(self._class())
+        if char == ".":
+            return Chars(intersect(PRINTABLE, complement(_LINE_ENDS)))
+        if char == "\\":
+            return self._chars(self._escape())
+        if char in "^*+?{}]":
+            self._refuse(f"'{char}' is not supported here")
+        return self._chars(_single(ord(char)))
+
+    def _group(self, nesting: int) -> Node:
+        if self._take("?") and not self._take(":"):
+            self._refuse("only plain groups are supported")
+        node = self._choice(nesting + 1)
+        if not self._take(")"):
+            self._refuse("a group is never closed, or holds an anchor")
+        return node
+
+    def _quantified(self, node: Node) -> Node:
+        if self._at >= len(self._text) or self._text[self._at] not in "*+?{":
+            return node
+        sign = self._next()
+        least, most = {"*": (0, None), "+": (1, None), "?": (0, 1), "{": (0, 0)}[sign]
+        if sign == "{":
+            least, most = self._bounds()
+        if self._at < len(self._text) and self._text[self._at] in "*+?{":
+            self._refuse("a quantifier after a quantifier is not supported")
+        if longest(node) == 0 or ((most is None or most > 1) and shortest(node) == 0):
+            self._refuse("what is repeated must not match the empty text")
+        return Repeat(node, least, most)
+
+    def _bounds(self) -> tuple[int, int | None]:
+        end = self._text.find("}", self._at)
+        first, comma, second = self._text[self._at : max(end, self._at)].partition(",")
+        self._at = end + 1
+        numbers = [first, second] if second else [first]
+        if end < 0 or not first or not all(n.isascii() and n.isdigit() for n in numbers):
+            self._refuse("'{' begins no quantifier")
+        if any(len(n) > 4 or int(n) > _MAX_REPEAT for n in numbers):
+            self._refuse(f"a quantifier is above {_MAX_REPEAT}")
+        least = int(first)
+        most = least if not comma else int(second) if second else None
+        if most is not None and most < least:
+            self._refuse("a quantifier's bounds are in the wrong order")
+        return least, most
+
+    def _class(self) -> Ranges:
+        is_negated = self._take("^")
+        ranges: list[tuple[int, int]] = []
+        has_escape = False
+        while not self._take("]"):
+            low, is_set = self._class_atom()
+            has_escape |= is_set
+            is_range = (
+                self._text.startswith("-", self._at) and self._text[self._at + 1 :][:1] != "]"
+            )
+            if not is_range:
+                ranges += low
+                continue
+            self._at += 1
+            high, is_high_set = self._class_atom()
+            if is_set or is_high_set or low[0][0] > high[0][0]:
+                self._refuse("a range of a class is malformed")
+            ranges.append((low[0][0], high[0][0]))
+        if not is_negated:
+            return normalize(tuple(ranges))
+        # What \d, \w and \s hold beyond ASCII differs between languages; so neither is used.
+        allowed = _ASCII if has_escape else PRINTABLE
+        return intersect(allowed, complement(tuple(ranges)))
+
+    def _class_atom(self) -> tuple[Ranges, bool]:
+        char = self._next()
+        if char != "\\":
+            return _single(ord(char)), False
+        is_set = self._text[self._at : self._at + 1].lower() in _CLASSES
+        if self._text.startswith("b", self._at):
+            self._at += 1
+            return _single(8), False
+        return self._escape(), is_set
+
+    def _escape(self) -> Ranges:
+        char = self._next()
+        if char in _CLASSES:
+            return _CLASSES[char]
+        if char.lower() in _CLASSES:
+            return intersect(_ASCII, complement(_CLASSES[char.lower()]))
+        if char in _CONTROLS:
+            return _single(_CONTROLS[char])
+        if char in "xu":
+            num_digits = 2 if char == "x" else 4
+            digits = self._text[self._at : self._at + num_digits]
+            self._at += num_digits
+            if len(digits) < num_digits or any(d not in "0123456789abcdefABCDEF" for d in digits):
+                self._refuse(f"'\\{char}' needs {num_digits} hexadecimal digits")
+            return _single(int(digits, 16))
+        if char.isalnum() or not char.isascii():
+            self._refuse(f"'\\{char}' is not supported")
+        return _single(ord(char))
+
+    def _chars(self, ranges: Ranges) -> Chars:
+        usable = intersect(ranges, complement(((0xD800, 0xDFFF),)))
+        if not usable:
+            self._refuse("a class matches no character")
+        return Chars(usable)
+
+    def _next(self) -> str:
+        if self._at >= len(self._text):
+            self._refuse("it ends too early")
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def _take(self, char: str) -> bool:
+        is_there = self._text.startswith(char, self._at)
+        self._at += is_there
+        return is_there
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise BadPattern(f"is not supported: {problem} (position {min(self._at, len(self._text))})")
+
+
+def shortest(node: Node) -> int:
+    """Give the length of the shortest text, in characters."""
+    match node:
+        case Chars():
+            return 1
+        case Sequence(parts):
+            return sum(map(shortest, parts))
+        case Choice(options):
+            return min(map(shortest, options))
+        case Repeat(part, least, _):
+            return least * shortest(part)
+
+
+def longest(node: Node) -> int | None:
+    """Give the length of the longest text; None where there is none."""
+    match node:
+        case Chars():
+            return 1
+        case Sequence(children) | Choice(children):
+            lengths = [longest(child) for child in children]
+            known = [length for length in lengths if length is not None]
+            if len(known) < len(lengths):
+                return None
+            return sum(known) if isinstance(node, Sequence) else max(known)
+        case Repeat(part, _, most):
+            length = longest(part)
+            return None if most is None or length is None else most * length
+
+
+def num_positions(node: Node) -> int:
+    """Give how many places in the written-out pattern a matcher may be at."""
+    match node:
+        case Chars():
+            return 1
+        case Sequence(children) | Choice(children):
+            return sum(map(num_positions, children))
+        case Repeat(part, least, most):
+            return num_positions(part) * max(least, most or 1, 1)
+
+
+def _single(code: int) -> Ranges:
+    return ((code, code),)

@@ -1,0 +1,149 @@
+"""Make JSON schemas at random, of everything that is supported."""
+
+import json
+from random import Random
+from typing import Any
+
+NAMES = ("a", "ab", "abc", "b", 'q"uote', "é", "x y", "", "back\\slash", "number")
+_PATTERNS = (
+    "^[a-z]{2,5}$",
+    "^(foo|ba[rz])+$",
+    r"^\d{3}-\d{2,4}$",
+    "^a.c$",
+    r"^[^\s\"]+\.\w?$",
+    "end$",
+    "^é|\\\\$",
+    "[A-C]",
+    r"^(\(\d+\))?x{0,3}$",
+)
+_FORMATS = ("date", "time", "date-time", "uuid", "ipv4", "email")
+_VALUES: tuple[Any, ...] = (
+    "a",
+    "ab",
+    "é\n",
+    'a"',
+    0,
+    1,
+    -2.5,
+    10,
+    True,
+    False,
+    None,
+    [1, "x"],
+    {"a": {}},
+)
+
+
+def make_schema(random: Random) -> dict[str, Any]:
+    """Make a schema with definitions that it and they may refer to."""
+    maker = _Maker(random)
+    schema = maker.make(3)
+    if not isinstance(schema, dict):
+        schema = {"anyOf": [schema]}
+    definitions = {
+        "leaf": maker.make(0),
+        "list": {
+            "type": "object",
+            "properties": {
+                "a": maker.make(1),
+                "next": {"anyOf": [{"$ref": "#/$defs/list"}, {"type": "null"}]},
+            },
+            "required": ["next"],
+        },
+    }
+    return schema | {"$defs": definitions}
+
+
+class _Maker:
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def make(self, depth: int) -> Any:
+        leaves = [self._string, self._string, self._integer, self._number, self._enum, self._other]
+        inner = [self._object, self._object, self._array, self._choice, self._combined]
+        make = self._random.choice(inner if depth and self._random.random() < 0.75 else leaves)
+        return make(depth - 1)
+
+    def _maybe(self, chance: float = 0.5) -> bool:
+        return self._random.random() < chance
+
+    def _other(self, depth: int) -> Any:
+        options: list[Any] = [{"type": "boolean"}, {"type": "null"}, {}, True]
+        options += [{"type": ["string", "null"], "maxLength": 3}, {"type": ["integer", "boolean"]}]
+        if depth >= 0:
+            options += [{"$ref": "#/$defs/leaf"}, {"$ref": "#/$defs/list", "title": "x"}]
+        return self._random.choice(options)
+
+    def _string(self, _depth: int) -> Any:
+        kind = self._random.randrange(4)
+        if kind == 0:
+            return {"type": "string", "pattern": self._random.choice(_PATTERNS)}
+        if kind == 1:
+            return {"type": "string", "format": self._random.choice(_FORMATS)}
+        schema: dict[str, Any] = {"type": "string"}
+        if self._maybe():
+            schema["minLength"] = self._random.randrange(5)
+        if self._maybe():
+            schema["maxLength"] = self._random.randrange(4, 12)
+        return schema
+
+    def _bounds(self, low: Any, high: Any) -> dict[str, Any]:
+        bounds = {}
+        if self._maybe():
+            bounds[self._random.choice(("minimum", "exclusiveMinimum"))] = low
+        if self._maybe():
+            bounds[self._random.choice(("maximum", "exclusiveMaximum"))] = high
+        return bounds
+
+    def _integer(self, _depth: int) -> Any:
+        low = self._random.randrange(-1500, 1500)
+        high = low + self._random.choice((2, 9, 130, 5000))
+        return {"type": "integer"} | self._bounds(low, high)
+
+    def _number(self, _depth: int) -> Any:
+        low = round(self._random.uniform(-20, 20), self._random.randrange(4))
+        high = round(low + self._random.choice((0.3, 1, 7.25, 120)), 3)
+        return {"type": "number"} | self._bounds(low, high)
+
+    def _enum(self, _depth: int) -> Any:
+        if self._maybe(0.3):
+            return {"const": self._random.choice(_VALUES)}
+        return {"enum": self._random.sample(_VALUES, self._random.randrange(1, 6))}
+
+    def _object(self, depth: int) -> Any:
+        names = self._random.sample(NAMES, self._random.randrange(5))
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {name: self.make(depth) for name in names},
+        }
+        if self._maybe(0.7):
+            schema["required"] = [name for name in names if self._maybe()]
+        if self._maybe():
+            schema["additionalProperties"] = self._random.choice((False, True, self.make(0)))
+        if self._maybe(0.2):
+            schema["minProperties"] = self._random.randrange(3)
+        if self._maybe(0.2):
+            schema["maxProperties"] = self._random.randrange(2, 6)
+        return schema
+
+    def _array(self, depth: int) -> Any:
+        schema: dict[str, Any] = {"type": "array"}
+        if self._maybe(0.8):
+            schema["items"] = False if self._maybe(0.1) else self.make(depth)
+        if self._maybe(0.3):
+            schema["prefixItems"] = [self.make(depth) for _ in range(self._random.randrange(1, 3))]
+        if self._maybe():
+            schema["minItems"] = self._random.randrange(3)
+        if self._maybe():
+            schema["maxItems"] = self._random.randrange(2, 5)
+        return schema
+
+    def _choice(self, depth: int) -> Any:
+        return {"anyOf": [self.make(depth) for _ in range(self._random.randrange(1, 4))]}
+
+    def _combined(self, depth: int) -> Any:
+        parts = [self._object(depth) for _ in range(2)]
+        if self._maybe():
+            return {"allOf": parts, "description": "both"}
+        schema = self._object(depth) | {"anyOf": parts}
+        return json.loads(json.dumps(schema))

@@ -1,0 +1,183 @@
+"""What the grammar of a schema lets through, judged by llama.cpp's matcher and a validator."""
+
+import json
+from random import Random
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from inference.backend.grammar import check_grammar
+from inference.backend.llama import LlamaBackend
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.json_schema import schema_to_grammar
+from tests.inference.backend.grammar_walk import accepts, write_at_random
+from tests.inference.backend.made_schemas import make_schema
+
+NUM_SCHEMAS = 300
+CHECKER = jsonschema.FormatChecker(("date", "uuid", "ipv4"))
+
+
+def test_every_text_of_a_made_schema_is_valid(backend: LlamaBackend) -> None:
+    num_refused = num_written = 0
+    for number in range(NUM_SCHEMAS):
+        schema = make_schema(Random(number))
+        noise = np.random.default_rng(number)
+        try:
+            grammar = schema_to_grammar(schema, param="response_format")
+        except EngineError as error:
+            assert error.code is ErrorCode.INVALID_GRAMMAR
+            num_refused += 1
+            continue
+        check_grammar(grammar)
+        validator = jsonschema.Draft202012Validator(schema, format_checker=CHECKER)
+        for _ in range(2):
+            text = write_at_random(backend, grammar, noise)
+            if text is not None:
+                num_written += 1
+                validator.validate(json.loads(text))
+    assert num_refused < NUM_SCHEMAS // 6
+    assert num_written > NUM_SCHEMAS * 1.4
+
+
+NODE = {
+    "type": "object",
+    "properties": {"next": {"$ref": "#"}, "tag": {"$ref": "#/$defs/tag"}},
+    "required": ["tag"],
+    "$defs": {"tag": {"enum": ["on", "off", None, 1.5]}},
+}
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "é": {"type": "null"}},
+    "required": ["age"],
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({}, ['{"a": [1, "x"]}', "-1.5e3", "null", '"\\ud7ff"'], ["", "01", '{"a": 1,}']),
+        ({"type": "string"}, ['"\\u00e9é🙂"', '""'], ['"\\ud800"', '"\n"', "'a'", "a"]),
+        ({"type": "object"}, ["{}", '{"a":{"b":[]}}'], ["[]", "{ \n}", '{"a":  1}']),
+        (
+            PERSON,
+            ['{"name": "x", "age": 1}', '{"age":0,"é":null}'],
+            ['{"name":"x"}', '{"age":"1"}'],
+        ),
+        (
+            NODE,
+            ['{"next":{"tag":"off"},"tag":"on"}', '{"tag":1.5}'],
+            ['{"tag":"o"}', '{"next":null}'],
+        ),
+        (
+            {"properties": {"ab": {"const": 1}}, "additionalProperties": {"type": "boolean"}},
+            ['{"a":true}', '{"ab":1,"abc":false}', '{"":true}', '{"b":true,"b":false}'],
+            ['{"ab":true}', '{"b":true,"ab":false}', '{"a":1}'],
+        ),
+        (
+            {"type": "array", "prefixItems": [{"const": 1}], "items": {"const": 2}, "minItems": 2},
+            ["[1,2]", "[1, 2,2]"],
+            ["[1]", "[2,2]", "[1,2,3]"],
+        ),
+        ({"type": "array", "items": {"const": 0}, "maxItems": 2}, ["[]", "[0,0]"], ["[0,0,0]"]),
+        (
+            {"type": "string", "minLength": 2, "maxLength": 3},
+            ['"é🙂"', '"\\n\\u0041b"'],
+            ['"a"', '"abcd"'],
+        ),
+        (
+            {"type": "string", "pattern": r'^[^a]"\d{2}(\\|é+)\.?$'},
+            ['"b\\"12\\\\"', '"🙂\\"00éé."'],
+            ['"a\\"12é"', '"b\\"1é"', '"b\\"12"'],
+        ),
+        ({"type": "string", "pattern": "b|^c"}, ['"abc"', '"ca"'], ['"ac"', '""']),
+        (
+            {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
+            ['"a"', '"abc"'],
+            ['""', '"abcd"'],
+        ),
+        ({"type": "string", "format": "date"}, ['"2024-02-29"'], ['"2023-02-29"', '"2024-13-01"']),
+        (
+            {"type": "string", "format": "date-time"},
+            ['"2024-04-30T23:59:59.5Z"', '"2024-04-30T00:00:00+02:00"'],
+            ['"2024-04-31T00:00:00Z"', '"2024-04-30T24:00:00Z"', '"2024-04-30T00:00:00"'],
+        ),
+        ({"type": "string", "format": "ipv4"}, ['"0.10.255.1"'], ['"256.1.1.1"', '"01.1.1.1"']),
+        (
+            {"type": "string", "format": "uuid"},
+            ['"123e4567-e89b-12d3-a456-426614174000"'],
+            ['"123e4567e89b12d3a456426614174000"'],
+        ),
+        ({"type": "string", "format": "color"}, ['"red"'], ["1"]),
+        ({"type": ["integer", "null"]}, ["0", "-12", "null"], ["1.5", '"1"']),
+        ({"type": "integer", "nullable": True}, ["0", "null"], ["false"]),
+        ({"enum": ["a", 1], "type": "integer"}, ["1"], ['"a"']),
+        (
+            {"oneOf": [{"type": "integer", "maximum": -1}, {"type": "string", "maxLength": 0}]},
+            ["-1", '""'],
+            ["0", '"a"'],
+        ),
+        (
+            {
+                "allOf": [PERSON, {"properties": {"age": {"minimum": 18}}, "required": ["name"]}],
+                "properties": {"extra": {"type": "boolean"}},
+            },
+            ['{"extra":true,"name":"x","age":18}', '{"name":"x","age":99}'],
+            ['{"name":"x","age":17}', '{"age":18}'],
+        ),
+        (
+            {
+                "allOf": [
+                    {"properties": {"a": {}}, "additionalProperties": False},
+                    PERSON | {"required": []},
+                ]
+            },
+            ['{"a":1}', "{}"],
+            ['{"age":1}'],
+        ),
+        ({"type": "object", "properties": {"a": False, "b": True}}, ['{"b":1}', "{}"], ['{"a":1}']),
+    ],
+)
+def test_what_a_grammar_lets_through(
+    backend: LlamaBackend, schema: Any, good: list[str], bad: list[str]
+) -> None:
+    grammar = schema_to_grammar(schema, param="json_schema")
+    assert [text for text in good if not accepts(backend, grammar, text)] == []
+    assert [text for text in bad if accepts(backend, grammar, text)] == []
+
+
+@pytest.mark.parametrize("low", [-12, -1, 0, 7, 95])
+@pytest.mark.parametrize("size", [0, 3, 13, 110])
+def test_integers_between_bounds_are_exactly_those(
+    backend: LlamaBackend, low: int, size: int
+) -> None:
+    grammar = schema_to_grammar(
+        {"type": "integer", "minimum": low, "exclusiveMaximum": low + size + 0.5}, param="x"
+    )
+    around = range(low - 3, low + size + 4)
+    found = [number for number in around if accepts(backend, grammar, str(number))]
+    assert found == list(range(low, low + size + 1))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "good", "bad"),
+    [
+        ({"minimum": 0}, ["0", "0.05", "12.5", "1000000"], ["-1", "-0.1"]),
+        ({"exclusiveMinimum": 0}, ["0.05", "3"], ["0", "0.0", "-1"]),
+        ({"maximum": -1.5}, ["-1.5", "-1.75", "-20"], ["-1.4", "0", "1.5"]),
+        ({"minimum": 0.25, "maximum": 0.5}, ["0.25", "0.259", "0.50"], ["0.24", "0.51", "0.5001"]),
+        (
+            {"exclusiveMinimum": -1, "exclusiveMaximum": 1},
+            ["-0.9", "0", "0.99"],
+            ["-1", "1", "1.0"],
+        ),
+        ({"minimum": 3, "maximum": 3}, ["3", "3.0"], ["3.1", "2"]),
+    ],
+)
+def test_numbers_between_bounds(
+    backend: LlamaBackend, bounds: Any, good: list[str], bad: list[str]
+) -> None:
+    grammar = schema_to_grammar({"type": "number"} | bounds, param="x")
+    assert [text for text in good if not accepts(backend, grammar, text)] == []
+    assert [text for text in bad if accepts(backend, grammar, text)] == []

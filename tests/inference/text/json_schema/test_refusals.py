@@ -1,0 +1,187 @@
+"""What cannot become a grammar is refused at its place, soon, and never let through."""
+
+from typing import Any
+
+import pytest
+
+from inference.backend.grammar import check_grammar
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.json_schema import schema_to_grammar
+
+
+def refusal_of(schema: Any) -> EngineError:
+    with pytest.raises(EngineError) as caught:
+        schema_to_grammar(schema, param="response_format")
+    return caught.value
+
+
+def in_property(schema: Any) -> Any:
+    return {"type": "object", "properties": {"a/b": schema}}
+
+
+def nested(depth: int) -> Any:
+    schema: Any = {}
+    for _ in range(depth):
+        schema = {"items": schema}
+    return schema
+
+
+def test_a_refusal_names_place_and_param() -> None:
+    error = refusal_of(in_property({"type": "string", "pattern": "(?<=x)+"}))
+    assert (error.code, error.param) == (ErrorCode.INVALID_GRAMMAR, "response_format")
+    assert "'#/properties/a~1b/pattern'" in error.message
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^+a$",
+        "(?<=x)+",
+        "(?=x)",
+        "(?!x)",
+        "(" * 10_000,
+        "(" * 30 + ")" * 30,
+        "(a",
+        "a)",
+        "[a",
+        "[]",
+        "[z-a]",
+        "[\\d-z]",
+        "a**",
+        "a*?",
+        "(a*)*",
+        "(|a)+",
+        "(^a)",
+        "a^",
+        "a$b",
+        "\\bword",
+        "(a)\\1",
+        "\\p{L}",
+        "\\ud800",
+        "\\",
+        "a{2,1}",
+        "a{5000}",
+        "a{x}",
+        "a{",
+        "x{2",
+        "((a{100}){100})",
+        "([a-z]{1,100}-){9}",
+    ],
+)
+def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
+    assert "/pattern'" in refusal_of(in_property({"pattern": pattern})).message
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"not": {}}, "#/not"),
+        ({"if": {}, "then": {}}, "#/if"),
+        ({"type": "object", "patternProperties": {}}, "#/patternProperties"),
+        ({"type": "object", "unevaluatedProperties": False}, "#/unevaluatedProperties"),
+        ({"type": "number", "multipleOf": 2}, "#/multipleOf"),
+        ({"type": "array", "uniqueItems": True}, "#/uniqueItems"),
+        ({"type": "array", "contains": {}}, "#/contains"),
+        ({"type": "array", "maxItems": 100_000}, "#/maxItems"),
+        ({"type": "array", "items": [{}]}, "#/items"),
+        ({"type": "string", "maxLength": 2001}, "#/maxLength"),
+        ({"type": "string", "maxLength": "9"}, "#/maxLength"),
+        ({"type": "string", "minLength": True}, "#/minLength"),
+        ({"type": "string", "pattern": "^a+b$", "maxLength": 9}, "may break"),
+        ({"type": "string", "pattern": 5}, "#/pattern"),
+        ({"type": "number", "minimum": 1e-9}, "digits"),
+        ({"type": "number", "minimum": "1"}, "#/minimum"),
+        ({"type": "integer", "minimum": 5, "maximum": 4}, "no integer"),
+        ({"type": "integer", "exclusiveMinimum": 5, "exclusiveMaximum": 6}, "no integer"),
+        ({"type": "number", "exclusiveMinimum": 5, "maximum": 5}, "no number"),
+        ({"type": "number", "exclusiveMinimum": True}, "#/exclusiveMinimum"),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "no value"),
+        ({"type": "object", "required": True}, "#/required"),
+        ({"type": "object", "minProperties": 2}, "#/minProperties"),
+        ({"type": "object", "properties": []}, "#/properties"),
+        ({"properties": {"a": 5}}, "#/properties/a"),
+        ({"properties": {"a": {"$id": "x"}}}, "#/properties/a/$id"),
+        ({"enum": []}, "enum"),
+        ({"enum": ["a"], "type": "integer"}, "enum"),
+        ({"enum": ["a"], "pattern": "a"}, "enum"),
+        ({"type": "strin"}, "#/type"),
+        ({"type": []}, "#/type"),
+        ({"anyOf": []}, "#/anyOf"),
+        ({"anyOf": [False]}, "no value"),
+        ({"allOf": [{"type": "string"}, {"type": "null"}]}, "type"),
+        ({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}, "'pattern'"),
+        ({"$ref": "#/$defs/none"}, "#/$ref"),
+        ({"$ref": "https://example.org/schema"}, "#/$ref"),
+        ({"$ref": 5}, "#/$ref"),
+        ({"$ref": "#"}, "without end"),
+        ({"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "without end"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#"}]}}}, "without end"),
+        (False, "no value"),
+        (5, "schema"),
+        ("object", "schema"),
+        (None, "schema"),
+        ({"title": "\ud800"}, "Unicode"),
+        (nested(5000), "deeper"),
+        (nested(100), "deeper"),
+        ({"description": "x" * 70_000}, "larger"),
+        ({"enum": [f"v{i}" for i in range(10_001)]}, "larger"),
+        ({"enum": list(range(10_001))}, "more than 10000"),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(schema: Any, words: str) -> None:
+    error = refusal_of(schema)
+    assert error.code is ErrorCode.INVALID_GRAMMAR
+    assert words in error.message
+
+
+def doubling(combine: str) -> Any:
+    steps = {
+        f"d{i}": {combine: [{"$ref": f"#/$defs/d{i + 1}"}] * 2, "title": "x", "minProperties": 0}
+        for i in range(25)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": steps | {"d25": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        doubling("allOf"),
+        doubling("anyOf"),
+        {
+            "anyOf": [{"properties": {f"a{i}": {}}} for i in range(300)],
+            "oneOf": [{"properties": {f"b{i}": {}}} for i in range(300)],
+        },
+        {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(2500)}},
+        {"prefixItems": [{"type": "string", "maxLength": 1900 + i} for i in range(90)]},
+    ],
+)
+def test_what_explodes_is_refused_at_little_cost(schema: Any) -> None:
+    assert "complex" in refusal_of(schema).message or "more than" in refusal_of(schema).message
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": list(range(9_000))},
+        {"enum": ["a" * i for i in range(300)]},
+        {"type": "object", "properties": {f"p{i}": {} for i in range(600)}},
+        {
+            "type": "object",
+            "properties": {f"p{i}": {} for i in range(900)},
+            "required": [f"p{i}" for i in range(900)],
+        },
+        {"type": "object", "properties": {"n" * 5000: {}}, "additionalProperties": True},
+        {"type": "string", "maxLength": 2000},
+        {"type": "array", "minItems": 2000},
+        {"type": "string", "pattern": "^[a-z]{0,2000}$"},
+        nested(60),
+    ],
+)
+def test_what_is_large_but_within_the_limits_is_a_sound_grammar(schema: Any) -> None:
+    check_grammar(schema_to_grammar(schema, param="json_schema"))
+
+
+def test_words_that_only_describe_are_ignored() -> None:
+    notes = {"title": "t", "description": "d", "default": 5, "examples": [1], "x-note": {"not": 1}}
+    plain = schema_to_grammar({"type": "integer"}, param="x")
+    assert schema_to_grammar({"type": "integer", "$schema": "s", **notes}, param="x") == plain
