@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.compat.conftest import HI, RawClient
@@ -78,6 +79,35 @@ def test_json_mode_gives_json(raw: RawClient) -> None:
     if choice["finish_reason"] == "stop":
         assert isinstance(json.loads(choice["message"]["content"]), dict)
     assert choice["message"]["content"].startswith("{")
+
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 8},
+        "age": {"type": "integer", "minimum": 1, "maximum": 120},
+        "pets": {"type": "array", "items": {"enum": ["cat", "dog"]}, "maxItems": 2},
+    },
+    "required": ["name", "age", "pets"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("temperature", [0, 1.5])
+def test_an_answer_under_a_schema_is_valid(raw: RawClient, temperature: float) -> None:
+    schema = {"type": "json_schema", "json_schema": {"name": "p", "strict": True, "schema": PERSON}}
+    answer = raw.chat(response_format=schema, max_tokens=100, temperature=temperature, seed=1)
+    choice = answer.json()["choices"][0]
+    assert choice["finish_reason"] == "stop"
+    jsonschema.validate(json.loads(choice["message"]["content"]), PERSON)
+    native = raw.complete("A person: ", json_schema=PERSON, n_predict=100, temperature=temperature)
+    jsonschema.validate(json.loads(native["content"]), PERSON)
+
+
+def test_a_long_string_within_a_schema_is_served(raw: RawClient) -> None:
+    schema = {"properties": {"s": {"type": "string", "maxLength": 2000}}, "required": ["s"]}
+    choice = raw.complete("Give JSON: ", json_schema=schema, n_predict=20)
+    assert choice["content"].startswith("{")
 
 
 @pytest.mark.parametrize("num", [1, 3, 6])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from inference.protocol.sampling import SamplingParams
+from llamero.api.answer_form import read_answer_form
 from llamero.api.fields import (
     AnyValue,
     RequestSerializer,
@@ -12,7 +13,6 @@ from llamero.api.fields import (
     StrictInteger,
     StrictString,
 )
-from llamero.api.grammar import check_grammar
 from llamero.errors import InvalidValue, LlameroError, NotSupported
 
 _LARGE = 1e6
@@ -92,13 +92,10 @@ class SamplingSerializer(RequestSerializer):
         return super().to_internal_value(data)
 
 
-def read_sampling(fields: dict[str, Any], base: SamplingParams, *, grammar: str) -> SamplingParams:
+def read_sampling(fields: dict[str, Any], base: SamplingParams) -> SamplingParams:
     """Build the parameters from validated fields over an API's defaults."""
-    if fields.get("json_schema"):
-        raise NotSupported("json_schema", "json_schema is not supported yet; use grammar.")
-    chosen = {name: fields[name] for name in SamplingParams.__struct_fields__ if name in fields} | {
-        "grammar": grammar or check_grammar(fields.get("grammar", ""))
-    }
+    chosen = {name: fields[name] for name in SamplingParams.__struct_fields__ if name in fields}
+    chosen["grammar"] = read_answer_form(fields)
     if "samplers" in fields:
         chosen["samplers"] = _read_samplers(fields["samplers"])
     if "logit_bias" in fields:

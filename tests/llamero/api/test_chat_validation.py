@@ -93,7 +93,7 @@ for _ in range(50):
         ({"grammar": "root ::= " + "(" * 60000}, "grammar"),
         ({"grammar": 'root ::= "a"{99999999}'}, "grammar"),
         ({"grammar": "#" * 70000}, "grammar"),
-        ({"json_schema": {"type": "object"}}, "json_schema"),
+        ({"json_schema": {"type": "set"}}, "json_schema"),
         ({"chat_template": "{{ 1 }}"}, "chat_template"),
         ({"lora": [{"id": 0, "scale": 1}]}, "lora"),
         ({"api_base": "http://169.254.169.254/"}, "api_base"),

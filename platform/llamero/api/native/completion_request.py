@@ -56,7 +56,7 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
     return CompletionRequest(
         prompts=read_native_prompts(fields["prompt"], "prompt"),
         settings=GenerationSettings(
-            sampling=read_sampling(fields, SamplingParams(), grammar=""),
+            sampling=read_sampling(fields, SamplingParams()),
             max_tokens=max_tokens,
             min_tokens=min_tokens,
             stop=fields.get("stop", ()),

@@ -12,9 +12,8 @@ from llamero.api.fields import (
     StrictInteger,
 )
 from llamero.api.generation import GenerationSettings
-from llamero.api.grammar import JSON_OBJECT
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
-from llamero.errors import InvalidValue, NotSupported
+from llamero.errors import InvalidValue
 
 # OpenAI's defaults where OpenAI has the field; llama-server's for all other samplers.
 DEFAULT_SAMPLING = msgspec.structs.replace(SamplingParams(), temperature=1.0, top_p=1.0)
@@ -37,11 +36,8 @@ def read_settings(
     min_tokens = fields.get("min_tokens", 0)
     if max_tokens is not None and min_tokens > max_tokens:
         raise InvalidValue("min_tokens", "min_tokens must not be more than max_tokens.")
-    grammar = read_response_format(fields.get("response_format"))
-    if grammar and fields.get("grammar"):
-        raise InvalidValue("grammar", "Give either grammar or response_format.")
     return GenerationSettings(
-        sampling=read_sampling(fields, DEFAULT_SAMPLING, grammar=grammar),
+        sampling=read_sampling(fields, DEFAULT_SAMPLING),
         max_tokens=max_tokens,
         min_tokens=min_tokens,
         stop=fields.get("stop", ()),
@@ -50,22 +46,6 @@ def read_settings(
         cache_prompt=fields.get("cache_prompt", True),
         stream=fields.get("stream", False),
         num_choices=fields.get("n", 1),
-    )
-
-
-def read_response_format(value: Any) -> str:
-    """Give the grammar that a response format means; an empty one for plain text."""
-    if value is None:
-        return ""
-    kind = value.get("type") if isinstance(value, dict) else None
-    if kind == "text":
-        return ""
-    if kind == "json_object" and not value.get("schema"):
-        return JSON_OBJECT
-    if kind in ("json_schema", "json_object"):
-        raise NotSupported("response_format", "JSON schemas are not supported yet.")
-    raise InvalidValue(
-        "response_format", "response_format must be an object of type text or json_object."
     )
 
 
