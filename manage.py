@@ -11,9 +11,13 @@ def main() -> None:
     # Index 1: the folder of this file stays first, so the standard library keeps its platform.
     sys.path.insert(1, str(Path(__file__).resolve().parent / "platform"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llamero.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"Llamero cannot start: {error}")
 
 
 if __name__ == "__main__":

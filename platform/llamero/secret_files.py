@@ -5,6 +5,8 @@ import secrets
 import tempfile
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
+
 
 def write_secret(path: Path, text: str) -> None:
     """Put text into a file of mode 0600, whole or not at all."""
@@ -16,14 +18,21 @@ def write_secret(path: Path, text: str) -> None:
 
 def read_or_make_secret(path: Path) -> str:
     """Give the secret in a file; the first process to ask makes it, all read the same one."""
-    if not path.exists():
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(64))
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_text()
+    try:
+        if not path.exists():
+            _make_secret(path)
+        return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(f"Cannot keep a secret in {path}: {error.strerror}.") from None
+
+
+def _make_secret(path: Path) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(64))
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

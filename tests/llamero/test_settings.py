@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from llamero.secret_files import read_or_make_secret, write_secret
@@ -30,17 +31,34 @@ def test_celery_takes_json_alone() -> None:
     assert settings.APPEND_SLASH is False
 
 
-def test_a_value_of_the_wrong_type_stops_the_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("LLAMERO_MAX_BODY_BYTES", "many", "is 'many', but must be a whole number."),
+        ("LLAMERO_HTTPS", "maybe", "is 'maybe', but must be true or false."),
+        ("LLAMERO_HOME", "/dev/null/home", "Not a directory"),
+    ],
+)
+def test_a_value_that_is_no_good_stops_the_start_in_one_line(
+    tmp_path: Path, name: str, value: str, complaint: str
+) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), "check"],
-        env=child_environment(LLAMERO_HOME=str(tmp_path), LLAMERO_MAX_BODY_BYTES="many"),
+        env=child_environment(**{"LLAMERO_HOME": str(tmp_path), name: value}),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode != 0
-    assert "many" in done.stderr
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Llamero cannot start: ")
+    assert complaint in line
+
+
+def test_a_secret_that_cannot_be_kept_is_a_setting_that_is_no_good() -> None:
+    with pytest.raises(ImproperlyConfigured, match="Cannot keep a secret in /dev/null/key"):
+        read_or_make_secret(Path("/dev/null/key"))
 
 
 def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:

@@ -2,8 +2,16 @@
 
 import errno
 import socket
+from argparse import ArgumentTypeError
 
 from llamero.supervisor.home import StartRefused
+
+
+def read_port(text: str) -> int:
+    """Read a port from the command line or the environment."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise ArgumentTypeError(f"{text!r} is no port: give a number from 1 to 65535")
+    return int(text)
 
 
 def check_port(host: str, port: int) -> None:

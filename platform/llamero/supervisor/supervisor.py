@@ -41,7 +41,13 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until told to stop; raises StartRefused when it cannot begin."""
-        self.home.prepare()
+        try:
+            self.home.prepare()
+        except OSError as error:
+            raise StartRefused(
+                f"Cannot keep state in {self.home.path}: {error.strerror or error}.\n"
+                "Choose another folder: LLAMERO_HOME=/some/folder"
+            ) from None
         with self.home.lock():
             check_port(self.host, self.port)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

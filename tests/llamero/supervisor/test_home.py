@@ -2,13 +2,15 @@
 
 import socket
 import stat
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
 from llamero.sockets import MAX_SOCKET_PATH_BYTES, make_private_folder, valkey_socket
 from llamero.supervisor.home import Home, StartRefused
-from llamero.supervisor.ports import browser_host, check_port
+from llamero.supervisor.ports import browser_host, check_port, read_port
+from llamero.supervisor.supervisor import supervise
 
 
 def test_prepare_makes_private_folders(tmp_path: Path) -> None:
@@ -50,6 +52,18 @@ def test_a_private_folder_is_never_a_link(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "target")
     with pytest.raises(PermissionError):
         make_private_folder(link)
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "-1", "http", ""])
+def test_what_is_no_port_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="from 1 to 65535"):
+        read_port(text)
+    assert read_port("8000") == 8000
+
+
+def test_a_home_that_cannot_be_written_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert supervise(Path("/dev/null/home"), host="127.0.0.1", port=8000) == 1
+    assert "Cannot keep state in /dev/null/home: Not a directory." in capfd.readouterr().out
 
 
 def test_a_taken_port_is_named_with_its_cure() -> None:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from llamero.supervisor.parts import ROOT
+from llamero.supervisor.ports import read_port
 
 
 class Command(BaseCommand):
@@ -20,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the address from the command line or the environment."""
         parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
-        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or 8000)
+        parser.add_argument("--port", type=read_port, default=os.environ.get("PORT") or "8000")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Become the supervisor: it lives long, and needs nothing of Django's memory."""
