@@ -45,6 +45,7 @@ class Child:
         self._started_at = 0.0
         self._delay = FIRST_DELAY_SECONDS
         self._due_at: float | None = None
+        self._is_asked = False
 
     def start(self) -> None:
         """Start the process, in its own session so that Ctrl-C reaches us alone."""
@@ -59,6 +60,7 @@ class Child:
         )
         self._started_at = time.monotonic()
         self._due_at = None
+        self._is_asked = False
         assert self._process.stdout is not None
         self._output = pump(
             self._process.stdout, self.part.name, self._log, is_shown=self.part.is_shown
@@ -83,12 +85,19 @@ class Child:
         elif now >= self._due_at:
             self.start()
 
+    def ask_to_stop(self) -> None:
+        """Ask the process to end, once: to some programs a second signal means at once."""
+        if self._process is None or self._is_asked:
+            return
+        self._is_asked = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
     def stop(self) -> None:
         """Ask the process to end, and kill it with its group when it takes too long."""
         if self._process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
+        self.ask_to_stop()
         try:
             self._process.wait(self.part.stop_seconds)
         except subprocess.TimeoutExpired:

@@ -140,6 +140,9 @@ class Supervisor:
         say("stopping")
         for name in ("setup", *STOP_ORDER):
             if child := self._children.get(name):
+                # Nobody asks anything of control once the web server is gone.
+                if name == "node" and (control := self._children.get("control")):
+                    control.ask_to_stop()
                 child.stop()
         self.home.report.unlink(missing_ok=True)
         say("stopped")

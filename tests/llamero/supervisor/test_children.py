@@ -65,6 +65,22 @@ def test_a_child_that_ignores_sigterm_is_killed_in_time(tmp_path: Path) -> None:
     assert child.exit_code() == -signal.SIGKILL
 
 
+def test_a_child_is_asked_to_stop_once(tmp_path: Path) -> None:
+    counting = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True))\n"
+        "print('up', flush=True)\n"
+        "while True: time.sleep(60)\n"
+    )
+    child = make_child(counting, tmp_path, stop_seconds=0.2)
+    child.start()
+    wait_until(lambda: "up" in read_log(tmp_path), seconds=10, what="the start")
+    child.ask_to_stop()
+    wait_until(lambda: "asked" in read_log(tmp_path), seconds=10, what="the signal")
+    child.stop()
+    assert read_log(tmp_path).count("asked") == 1
+
+
 def parent_of_a_tethered_sleeper(kind: str, tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
     """Start a process that tethers a sleeper to itself; give both."""
     note = tmp_path / "pid"
