@@ -1,6 +1,7 @@
 """What tests share: a broker, real and tiny models, and a whole running Llamero."""
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from django.conf import settings
 from llamero.sockets import valkey_socket
 from llamero.supervisor.home import Home
 from llamero.supervisor.parts import valkey_part
+from tests.inference.relay.broker import Broker
 from tests.live import LiveLlamero, running_llamero
 from tests.models import fetch_minilm, fetch_smollm2
 from tests.processes import wait_until
@@ -29,6 +31,16 @@ def valkey_url() -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    """A server of the module's own, which its tests may stop, pause and kill."""
+    with tempfile.TemporaryDirectory(prefix="broker") as folder:
+        server = Broker(Path(folder))
+        server.start()
+        yield server
+        server.stop()
 
 
 @pytest.fixture(scope="session")

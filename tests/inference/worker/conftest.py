@@ -1,7 +1,6 @@
 """A server per module, a client, and replicas that end with their test."""
 
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -13,15 +12,6 @@ from tests.inference.relay.broker import Broker
 from tests.inference.worker.replicas import Client, make_spec, start_worker
 
 StartReplica = Callable[..., subprocess.Popen[str]]
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with tempfile.TemporaryDirectory(prefix="worker") as folder:
-        server = Broker(Path(folder))
-        server.start()
-        yield server
-        server.stop()
 
 
 @pytest.fixture

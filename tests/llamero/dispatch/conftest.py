@@ -1,9 +1,7 @@
 """A real server, a replica driven by hand, and a dispatcher between them."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -41,15 +39,6 @@ class Replica:
 
     def write(self, job: str, seq: int, *events: Event) -> None:
         self.writer.write([(job, 1, seq + index, event) for index, event in enumerate(events)])
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with tempfile.TemporaryDirectory(prefix="dispatch") as folder:
-        server = Broker(Path(folder))
-        server.start()
-        yield server
-        server.stop()
 
 
 @pytest.fixture
