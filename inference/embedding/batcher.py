@@ -4,7 +4,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from collections.abc import Sequence as SequenceOf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,13 @@ from inference.backend.base import DecodeError, Embedder
 from inference.embedding.vectors import encode_row, normalize_rows
 from inference.embedding.work import EmbeddingWork, Share, take_batch
 from inference.engine.counters import Counters
+from inference.engine.runner import EventSink
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Done, Event, Failed, FinishReason, Started, Timings, Vectors
 from inference.protocol.jobs import EmbeddingJob
 from inference.protocol.replicas import EngineStats
 
 logger = logging.getLogger(__name__)
-
-EventSink = Callable[[SequenceOf[tuple[str, Event]]], None]
 
 
 class Batcher:

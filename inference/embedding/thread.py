@@ -1,9 +1,10 @@
 """Where are embeddings computed? On one thread, fed by commands, asleep when there is no work."""
 
 from inference.backend.base import Embedder
-from inference.embedding.batcher import Batcher, EventSink
+from inference.embedding.batcher import Batcher
 from inference.engine.admission import check_tokens
 from inference.engine.command_thread import CommandThread
+from inference.engine.runner import EventSink
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import EmbeddingJob, Job
 from inference.protocol.replicas import EngineStats, SlotStats

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from inference.backend.base import Model
 from inference.backend.fake import FakeEmbedder, fake_from_path
 from inference.embedding.thread import EmbeddingThread
-from inference.engine.engine import EventSink
-from inference.engine.runner import Runner
+from inference.engine.runner import EventSink, Runner
 from inference.engine.thread import EngineThread
 from inference.protocol.replicas import ReplicaSpec
 

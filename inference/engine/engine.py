@@ -14,6 +14,7 @@ from inference.cache.prefix_cache import PrefixCache
 from inference.engine.counters import Counters
 from inference.engine.ending import describe_end, drain_tokens
 from inference.engine.plan import Piece, StepPlan
+from inference.engine.runner import EventSink
 from inference.engine.scheduler import Scheduler
 from inference.engine.sequence import Sequence, SequenceState
 from inference.protocol.errors import ErrorCode
@@ -21,8 +22,6 @@ from inference.protocol.events import Event, Failed, FinishReason, Progress, Sta
 from inference.protocol.replicas import EngineStats, RuntimeProfile, SlotStats
 
 logger = logging.getLogger(__name__)
-
-EventSink = Callable[[SequenceOf[tuple[str, Event]]], None]
 
 
 class Engine:

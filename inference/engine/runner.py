@@ -1,9 +1,14 @@
 """What can the rest of a replica ask of its engine, whatever kind it is?"""
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from inference.protocol.events import Event
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import EngineStats, SlotStats
+
+EventSink = Callable[[Sequence[tuple[str, Event]]], None]
+"""Takes the events of one step, on the engine's thread: it must return in microseconds."""
 
 
 class Runner(Protocol):

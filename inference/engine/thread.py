@@ -5,7 +5,8 @@ import sys
 from inference.backend.base import Backend
 from inference.engine.admission import admit
 from inference.engine.command_thread import CommandThread
-from inference.engine.engine import Engine, EventSink
+from inference.engine.engine import Engine
+from inference.engine.runner import EventSink
 from inference.engine.sequence import Sequence
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import EngineStats, RuntimeProfile, SlotStats
