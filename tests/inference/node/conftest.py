@@ -11,10 +11,10 @@ import pytest
 from inference.protocol.replicas import ReplicaSpec
 from inference.relay.desired import DesiredState
 from tests.inference.relay.broker import Broker
-from tests.inference.worker.conftest import broker, client
+from tests.inference.worker.conftest import client
 from tests.inference.worker.replicas import Client, environment
 
-__all__ = ["broker", "client"]
+__all__ = ["client"]
 
 
 class Node:
