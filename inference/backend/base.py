@@ -16,12 +16,15 @@ Row = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Tokens of one sequence to compute at positions ``start``.. in one step."""
+    """Tokens of one sequence to compute at positions ``start``.. in one step.
+
+    The last ``num_logits`` of them give a row of logits each.
+    """
 
     seq_id: int
     start: int
     tokens: Sequence[int]
-    wants_logits: bool
+    num_logits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Backend(Protocol):
     def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
         """Compute slices, ordered by sequence id; raises DecodeError.
 
-        Returns one row of logits per slice that wants them, in order, valid until the next call.
+        Returns the rows of logits that the slices want, in order, valid until the next call.
         """
         ...
 

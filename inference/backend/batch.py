@@ -40,10 +40,9 @@ class Batch:
             self._tokens[at:end] = piece.tokens
             self._positions[at:end] = np.arange(piece.start, piece.start + end - at)
             self._seq_pointers[at:end] = self._seq_base + 4 * piece.seq_id
-            self._wants_logits[at:end] = 0
-            if piece.wants_logits:
-                self._wants_logits[end - 1] = 1
-                num_rows += 1
+            self._wants_logits[at : end - piece.num_logits] = 0
+            self._wants_logits[end - piece.num_logits : end] = 1
+            num_rows += piece.num_logits
             at = end
         self.native.n_tokens = at
         return num_rows
@@ -66,7 +65,7 @@ class Batch:
         self._tokens[:count] = [piece.tokens[0] for piece in slices]
         self._positions[:count] = [piece.start for piece in slices]
         self._seq_pointers[:count] = [self._seq_base + 4 * piece.seq_id for piece in slices]
-        wanted = [piece.wants_logits for piece in slices]
+        wanted = [piece.num_logits for piece in slices]
         self._wants_logits[:count] = wanted
         self.native.n_tokens = count
         return sum(wanted)

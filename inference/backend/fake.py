@@ -101,13 +101,13 @@ class FakeBackend:
         self.batches.append(tuple((piece.seq_id, len(piece.tokens)) for piece in slices))
         if any(map(self.fails_for, slices)):
             raise DecodeError(-3)
-        rows = []
+        rows: list[NDArray[np.float32]] = []
         for piece in slices:
             sequence = self.sequences.setdefault(piece.seq_id, [])
             assert len(sequence) == piece.start, "positions must follow each other"
+            first_row = piece.start + len(piece.tokens) - piece.num_logits
             sequence.extend(piece.tokens)
-            if piece.wants_logits:
-                rows.append(self._row(sequence))
+            rows.extend(self._row(sequence[: at + 1]) for at in range(first_row, len(sequence)))
         return np.stack(rows) if rows else np.empty((0, NUM_VOCAB), np.float32)
 
     def open_sampler(self, job: GenerationJob) -> Sampler:

@@ -15,6 +15,9 @@ class Counters:
         self.num_jobs_done = 0
         self.num_jobs_failed = 0
         self.num_jobs_cancelled = 0
+        self.num_jobs_preempted = 0
+        self.num_drafted_tokens = 0
+        self.num_accepted_tokens = 0
         self.num_batch_sequences = 0
         self.prompt_seconds = 0.0
         self.decode_seconds = 0.0

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 
@@ -16,7 +15,8 @@ from inference.engine.ending import describe_end, drain_tokens
 from inference.engine.plan import Piece, StepPlan
 from inference.engine.runner import EventSink
 from inference.engine.scheduler import Scheduler
-from inference.engine.sequence import Sequence, SequenceState
+from inference.engine.seats import Seats
+from inference.engine.sequence import Sequence
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Event, Failed, FinishReason, Progress, Started
 from inference.protocol.replicas import EngineStats, RuntimeProfile, SlotStats
@@ -41,11 +41,9 @@ class Engine:
         self._scheduler = Scheduler(profile)
         self._num_cells = profile.num_slots * self._model.facts().context_length
         self._cache = PrefixCache(profile.num_slots)
+        self._seats = Seats(backend, self._cache, profile.num_slots)
         self._sink, self._clock = sink, clock
         self._counters = Counters()
-        self._waiting: deque[Sequence] = deque()
-        self._active: list[Sequence] = []
-        self._slots: list[Sequence | None] = [None] * profile.num_slots
         self._sequences: dict[str, Sequence] = {}
         self._events: list[tuple[str, Event]] = []
 
@@ -61,7 +59,7 @@ class Engine:
             sequence.sampler.close()
             return
         self._sequences[sequence.job.id] = sequence
-        self._waiting.append(sequence)
+        self._seats.add(sequence)
         if sequence.limit <= 0:
             self._finish(sequence, FinishReason.LENGTH)
 
@@ -80,11 +78,10 @@ class Engine:
         """Move every sequence on and tell what happened."""
         now = self._clock()
         self._expire(now)
-        self._place_waiting()
-        self._start_held(now)
-        plan = self._scheduler.schedule(
-            [seq for seq in self._active if seq.state is SequenceState.RUNNING]
-        )
+        for sequence in self._seats.fill(now):
+            self._counters.num_cached_tokens += sequence.num_cached
+            self._tell(sequence, Started(sequence.slot, sequence.num_cached))
+        plan = self._scheduler.schedule(self._seats.running)
         if plan.pieces:
             started = time.perf_counter()
             self._compute(plan)
@@ -105,28 +102,22 @@ class Engine:
     def check_integrity(self) -> None:
         """Assert what must hold between steps; for tests and idle moments."""
         self._cache.check_integrity()
-        seated = [sequence for sequence in self._slots if sequence is not None]
-        assert sorted(map(id, seated)) == sorted(map(id, self._active))
-        assert len(self._sequences) == len(self._active) + len(self._waiting)
-        for sequence in self._active:
-            assert sequence.num_computed < sequence.num_tokens
+        self._seats.check_integrity()
+        assert len(self._sequences) == self._seats.num_seated + self._seats.num_waiting
 
     def stats(self) -> EngineStats:
         """Give the counters and gauges of now; safe from any thread."""
         return EngineStats(
             **vars(self._counters),
-            num_running=len(self._active),
-            num_waiting=len(self._waiting),
+            num_running=self._seats.num_seated,
+            num_waiting=self._seats.num_waiting,
             kv_cells_used=self._cache.num_cells,
             kv_cells_total=self._num_cells,
         )
 
     def slots(self) -> tuple[SlotStats, ...]:
         """Describe each seat; safe from any thread."""
-        return tuple(
-            sequence.describe() if sequence is not None else SlotStats(id=slot)
-            for slot, sequence in enumerate(self._slots)
-        )
+        return self._seats.describe()
 
     def _expire(self, now: float) -> None:
         """End what has run past its deadline; what has text keeps it."""
@@ -137,52 +128,6 @@ class Engine:
                 self._finish(sequence, FinishReason.LENGTH)
             else:
                 self._fail(sequence, ErrorCode.DEADLINE_EXCEEDED, "The request ran out of time.")
-
-    def _place_waiting(self) -> None:
-        """Seat waiting sequences in order of arrival, on the lowest free slots.
-
-        Those that come in one step are seated by length: llama.cpp computes neighbours of equal
-        length in one pass, and what is left of the longer ones in the next.
-        """
-        if not self._waiting:
-            return
-        slots = self._cache.free_slots()[: len(self._waiting)]
-        arrived = [self._waiting.popleft() for _ in slots]
-        by_length = sorted(arrived, key=lambda sequence: sequence.num_prompt)
-        for slot, sequence in zip(slots, by_length, strict=True):
-            sequence.slot, sequence.state = slot, SequenceState.HELD
-            self._slots[slot] = sequence
-        for sequence in arrived:
-            self._cache.lease(sequence.slot)
-            self._active.append(sequence)
-
-    def _start_held(self, now: float) -> None:
-        """Start seated sequences, unless another is about to have computed what they need."""
-        for sequence in self._active:
-            if sequence.state is not SequenceState.HELD:
-                continue
-            if sequence.awaits is not None and self._cache.is_catching_up(sequence.awaits):
-                continue
-            num_cached = self._lend_prefix(sequence)
-            if num_cached is not None:
-                self._cache.assign(sequence.slot, sequence.job.salt, sequence.tokens, num_cached)
-                sequence.num_computed = sequence.num_cached = num_cached
-                sequence.state, sequence.started_at = SequenceState.RUNNING, now
-                self._counters.num_cached_tokens += num_cached
-                self._tell(sequence, Started(sequence.slot, num_cached))
-
-    def _lend_prefix(self, sequence: Sequence) -> int | None:
-        """Put the best known prefix into the slot; None while a better one is being computed."""
-        slot = sequence.slot
-        if not sequence.job.cache_prompt:
-            return self._backend.keep_prefix(slot, 0)
-        match = self._cache.find_prefix(slot, sequence.job.salt, sequence.tokens)
-        if self._cache.is_catching_up(match):
-            sequence.awaits = match
-            return None
-        if match.slot == slot:
-            return self._backend.keep_prefix(slot, match.num_tokens)
-        return self._backend.copy_prefix(match.slot, slot, match.num_tokens)
 
     def _compute(self, plan: StepPlan) -> None:
         try:
@@ -263,15 +208,7 @@ class Engine:
         """Give back whatever a sequence holds: sampler, slot, place in line."""
         del self._sequences[sequence.job.id]
         sequence.sampler.close()
-        if sequence.state is SequenceState.WAITING:
-            self._waiting.remove(sequence)
-        else:
-            self._active.remove(sequence)
-            self._slots[sequence.slot] = None
-            self._cache.release(sequence.slot, keeps_cells=keeps_cells)
-            if not keeps_cells:
-                self._backend.keep_prefix(sequence.slot, 0)
-        sequence.state = SequenceState.FINISHED
+        self._seats.leave(sequence, keeps_cells=keeps_cells)
 
     def _tell_progress(self, sequence: Sequence, piece: Piece) -> None:
         """Tell how far a prompt is that takes more than one step."""

@@ -22,7 +22,7 @@ class Piece:
         """Give the backend's view of the piece."""
         sequence, start = self.sequence, self.sequence.num_computed
         tokens = sequence.tokens[start : start + self.num_tokens]
-        return Slice(sequence.slot, start, tokens, self.completes)
+        return Slice(sequence.slot, start, tokens, int(self.completes))
 
 
 @dataclass(frozen=True, slots=True)

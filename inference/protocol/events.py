@@ -54,6 +54,13 @@ class Tokens(msgspec.Struct, frozen=True, tag="t", array_like=True):
     logprobs: tuple[TokenLogprob, ...] = ()
 
 
+class PromptLogprobs(msgspec.Struct, frozen=True, tag="l", array_like=True):
+    """Log-probabilities of prompt tokens from ``first_index`` on; the first token has none."""
+
+    first_index: int
+    logprobs: tuple[TokenLogprob, ...]
+
+
 class Vectors(msgspec.Struct, frozen=True, tag="v", array_like=True):
     """Embeddings from ``first_index`` on: base64 of little-endian float32."""
 
@@ -80,6 +87,8 @@ class Done(msgspec.Struct, frozen=True, tag="d", array_like=True):
     stop_word: str = ""
     timings: Timings = Timings(0.0, 0.0, 0)
     truncated: bool = False
+    num_drafted_tokens: int = 0
+    num_accepted_tokens: int = 0
 
 
 class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):
@@ -95,7 +104,7 @@ class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):
     num_completion_tokens: int = 0
 
 
-Event = Started | Progress | Tokens | Vectors | Done | Failed
+Event = Started | Progress | Tokens | PromptLogprobs | Vectors | Done | Failed
 TERMINAL = (Done, Failed)
 
 _encoder = msgspec.json.Encoder()

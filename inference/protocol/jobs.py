@@ -14,6 +14,12 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     of one salt may reuse each other's KV cache. ``deadline`` is Unix time in seconds.
     ``stream`` False lets the worker send the text in few large events.
     ``attempt`` fences writers: a worker with an older attempt can no longer write.
+    ``emitted_tokens`` were generated and told by earlier attempts: generation goes on after them,
+    and events are told from the next one on.
+    ``num_prompt_logprobs`` asks for the log-probabilities of the prompt with that many
+    alternatives. ``num_keep`` (-1 all) is how much of the prompt a context shift keeps.
+    ``num_draft_tokens`` 0 turns speculation off for the job, None leaves it to the deployment.
+    ``loras`` are (adapter index, scale); None leaves the deployment's own scales.
     """
 
     id: str
@@ -30,7 +36,12 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     ignore_eos: bool = False
     num_logprobs: int | None = None
     post_sampling_probs: bool = False
+    num_prompt_logprobs: int | None = None
     cache_prompt: bool = True
+    num_keep: int = 0
+    num_draft_tokens: int | None = None
+    loras: tuple[tuple[int, float], ...] | None = None
+    emitted_tokens: tuple[int, ...] = ()
     stream: bool = True
     priority: int = 0
     attempt: int = 1

@@ -22,36 +22,71 @@ class ModelKind(StrEnum):
 class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is loaded.
 
-    ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores.
-    ``num_gpu_layers`` -1 offloads all layers where a GPU exists. ``cache_type_*`` is a KV cell type
-    (f16, q8_0, q4_0). ``step_token_budget`` bounds the tokens of one engine step.
+    ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores, and
+    ``num_threads_batch`` 0 as many as ``num_threads``. ``num_gpu_layers`` -1 offloads all layers
+    where a GPU exists; ``split_mode`` (none, layer, row) tells how several GPUs share a model.
+    ``cache_type_*`` is a KV cell type (f16, q8_0, q4_0). ``numa`` is empty or one of distribute,
+    isolate, numactl.
+    ``kv_cells`` bounds the cells of a unified cache; 0 means a full context for each slot.
+    ``step_token_budget`` bounds the tokens of one engine step.
     ``prefill_chunk`` bounds the prompt tokens one step takes beside decoding sequences.
+    ``prefix_sharing`` (key, owner, all) tells whose jobs may reuse each other's cells;
+    ``prefix_host_bytes`` and ``prefix_disk_bytes`` bound where cold prefixes go.
+    ``is_context_shifting`` drops the oldest tokens of a full context instead of ending there.
+    ``is_deterministic`` makes the text of a request independent of what runs beside it.
+    ``speculation`` is empty, "ngram" or "draft"; ``num_draft_tokens`` bounds one guess.
+    ``serves_embeddings`` lets a generative model answer embedding jobs too.
     ``max_queue`` bounds waiting jobs.
     """
 
     context_length: int = 8192
     num_slots: int = 16
     num_threads: int = 0
+    num_threads_batch: int = 0
     num_gpu_layers: int = -1
     main_gpu: int = 0
+    split_mode: str = "layer"
     tensor_split: tuple[float, ...] = ()
     cache_type_k: str = "f16"
     cache_type_v: str = "f16"
     flash_attention: bool = True
     is_kv_unified: bool = False
+    kv_cells: int = 0
     step_token_budget: int = 256
     prefill_chunk: int = 128
     pooling: str = ""
     use_mmap: bool = True
     use_mlock: bool = False
+    numa: str = ""
+    prefix_sharing: str = "key"
+    prefix_host_bytes: int = 256 << 20
+    prefix_disk_bytes: int = 0
+    is_context_shifting: bool = False
+    is_deterministic: bool = False
+    speculation: str = ""
+    num_draft_tokens: int = 8
+    serves_embeddings: bool = False
     max_queue: int = 512
     job_timeout_seconds: float = 600.0
+
+
+class LoraAdapter(msgspec.Struct, frozen=True, kw_only=True):
+    """An adapter loaded beside a model; requests name it by its place in the list.
+
+    ``scale`` applies where a request chooses nothing; 0 leaves the adapter off by itself.
+    """
+
+    name: str
+    file: str
+    sha256: str = ""
+    scale: float = 0.0
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One process that should run on a node.
 
-    ``files`` are absolute paths on that node, first shard first.
+    ``files`` are absolute paths on that node, first shard first; ``draft_files`` those of the
+    small model that guesses for it, if any.
     """
 
     replica: str
@@ -60,6 +95,9 @@ class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
     kind: ModelKind
     files: tuple[str, ...]
     sha256: tuple[str, ...]
+    draft_files: tuple[str, ...] = ()
+    draft_sha256: tuple[str, ...] = ()
+    loras: tuple[LoraAdapter, ...] = ()
     profile: RuntimeProfile = RuntimeProfile()
     generation: int = 1
 
@@ -122,6 +160,9 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     num_jobs_done: int = 0
     num_jobs_failed: int = 0
     num_jobs_cancelled: int = 0
+    num_jobs_preempted: int = 0
+    num_drafted_tokens: int = 0
+    num_accepted_tokens: int = 0
     num_batch_sequences: int = 0
     prompt_seconds: float = 0.0
     decode_seconds: float = 0.0

@@ -3,11 +3,28 @@
 import msgspec
 
 
+class GrammarTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What wakes a lazy grammar: a token (id 0 or above), a word, or a regular expression."""
+
+    token: int = -1
+    word: str = ""
+    pattern: str = ""
+
+
+class PluginSampler(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A registered Python sampler that edits the logits, and its JSON parameters."""
+
+    name: str
+    params: dict[str, float | int | str | bool] = {}
+
+
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sampling settings of one sequence; the defaults are llama-server's.
 
     ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
     ``logit_bias`` pairs are (token id, bias); minus infinity bans a token.
+    ``grammar`` constrains from the first token on, or, lazy, from a trigger on.
+    ``adaptive_target`` is a probability to aim at, below 0 off.
     ``dry_penalty_last_n`` and ``repeat_last_n``: -1 means the whole context, 0 disables.
     """
 
@@ -48,3 +65,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     seed: int | None = None
     logit_bias: tuple[tuple[int, float], ...] = ()
     grammar: str = ""
+    is_grammar_lazy: bool = False
+    grammar_triggers: tuple[GrammarTrigger, ...] = ()
+    adaptive_target: float = -1.0
+    adaptive_decay: float = 0.9
+    plugins: tuple[PluginSampler, ...] = ()
