@@ -129,7 +129,7 @@ def main() -> None:
         num_slots=max(options.streams),
         context_length=2048,
         num_threads=options.threads,
-        flash_attention=not options.no_flash,
+        flash_attention="off" if options.no_flash else "auto",
         is_kv_unified=options.unified,
     )
     backend = load_backend(options.model, profile)
