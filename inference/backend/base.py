@@ -12,6 +12,7 @@ from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
 
 Row = NDArray[np.float32]
+Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class Sampler(Protocol):
 
     def sample(self, row: Row) -> Choice:
         """Choose a token from the logits and remember it. May scribble on the row."""
+        ...
+
+    def accept(self, token: int) -> None:
+        """Remember a token as if it had been sampled: an earlier attempt chose it."""
         ...
 
     def close(self) -> None:

@@ -62,6 +62,10 @@ class GreedySampler:
         logprob = logits_to_logprob(self._model, raw, token, num_top)
         return Choice(token, certain(logprob, num_top) if self._is_post else logprob)
 
+    def accept(self, token: int) -> None:
+        """Count a token that an earlier attempt chose."""
+        self._edits.advance()
+
     def close(self) -> None:
         """Do nothing: there is no native memory."""
 

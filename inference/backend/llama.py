@@ -33,6 +33,11 @@ _CACHE_TYPES = {
     "q4_0": llama_cpp.GGML_TYPE_Q4_0,
     "iq4_nl": llama_cpp.GGML_TYPE_IQ4_NL,
 }
+_FLASH_ATTENTION = {
+    "auto": llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO,
+    "on": llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED,
+    "off": llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED,
+}
 _PHYSICAL_BATCH = 512
 
 
@@ -41,7 +46,7 @@ class LlamaBackend:
 
     def __init__(self, model: LlamaModel, profile: RuntimeProfile) -> None:
         self.model = model
-        num_tokens = max(profile.step_token_budget, profile.num_slots)
+        num_tokens = profile.max_step_tokens
         with untouched_pages_released():
             self._context = open_context(model, _context_params(model, profile, num_tokens))
         self._memory = llama_cpp.llama_get_memory(self._context)
@@ -121,11 +126,7 @@ def base_params(profile: RuntimeProfile) -> Any:
     params = llama_cpp.llama_context_default_params()
     num_threads = profile.num_threads or _num_cores()
     params.n_threads = params.n_threads_batch = num_threads
-    params.flash_attn_type = (
-        llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
-        if profile.flash_attention
-        else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    )
+    params.flash_attn_type = _FLASH_ATTENTION[profile.flash_attention]
     params.type_k = _cache_type(profile.cache_type_k)
     params.type_v = _cache_type(profile.cache_type_v)
     params.no_perf = True
@@ -138,7 +139,7 @@ def _context_params(model: LlamaModel, profile: RuntimeProfile, num_tokens: int)
     params.n_batch = num_tokens
     params.n_ubatch = min(num_tokens, _PHYSICAL_BATCH)
     params.n_seq_max = profile.num_slots
-    params.n_outputs_max = profile.num_slots
+    params.n_outputs_max = profile.max_step_rows
     params.kv_unified = profile.is_kv_unified
     return params
 

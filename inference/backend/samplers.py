@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inference.backend import native
 from inference.backend.base import Choice, Row, Sampler
-from inference.backend.grammar import check_grammar
+from inference.backend.grammar_sampler import Constraint
 from inference.backend.greedy import GreedySampler, LogitEdits
 from inference.backend.llama_model import LlamaModel
 from inference.backend.logprobs import logits_to_logprob, probs_to_logprob
@@ -40,8 +40,6 @@ class Candidates:
         self._fresh_bytes, self._bytes = self._fresh.view(np.uint8), self._array.view(np.uint8)
         self._logits = self._array["logit"]
         self._start = ctypes.cast(self._array.ctypes.data, llama_cpp.llama_token_data_p)
-        self._one = np.zeros(1, _CANDIDATE)
-        self._one_start = ctypes.cast(self._one.ctypes.data, llama_cpp.llama_token_data_p)
         self._native = llama_cpp.llama_token_data_array()
         self._address = ctypes.addressof(self._native)
 
@@ -72,17 +70,6 @@ class Candidates:
             return -1
         return int(self._native.data[at].id)
 
-    def allows(self, grammar: int, token: int) -> bool:
-        """Tell whether a grammar permits a token; leaves the candidates alone."""
-        data, size, selected, is_sorted = self._save()
-        self._one[0] = (token, 1.0, 0.0)
-        self._set(self._one_start, 1)
-        self.apply(grammar)
-        is_allowed = bool(self._one[0]["logit"] > -np.inf)
-        self._native.data, self._native.size = data, size
-        self._native.selected, self._native.sorted = selected, is_sorted
-        return is_allowed
-
     def left(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Give ids and probabilities of what sampling left."""
         kind = ctypes.c_byte * (_CANDIDATE.itemsize * self._native.size)
@@ -92,10 +79,6 @@ class Candidates:
     def _set(self, start: Any, size: int) -> None:
         self._native.data, self._native.size = start, size
         self._native.selected, self._native.sorted = -1, False
-
-    def _save(self) -> tuple[Any, int, int, bool]:
-        start = ctypes.cast(self._native.data, llama_cpp.llama_token_data_p)
-        return start, self._native.size, self._native.selected, self._native.sorted
 
 
 class ChainSampler:
@@ -107,7 +90,7 @@ class ChainSampler:
         self._edits = LogitEdits(job, model.eog_tokens)
         self._has_memory = _has_penalties(job.sampling) or _has_dry(job.sampling)
         self._num_top_k = _leading_top_k(job.sampling)
-        self._grammar = _open_grammar(model, job.sampling.grammar)
+        self._constraint = Constraint(model, job.sampling) if job.sampling.grammar else None
         self._chain = _open_chain(model, job.sampling)
         if self._has_memory:
             for token in job.prompt_tokens[-_memory_length(model, job.sampling) :]:
@@ -123,19 +106,24 @@ class ChainSampler:
             token = int(self._model.eog_tokens[0]) if self._model.eog_tokens.size else 0
             return Choice(token, self._logprob(raw, token))
         logprob = self._logprob(raw, token)
+        self.accept(token)
+        return Choice(token, logprob)
+
+    def accept(self, token: int) -> None:
+        """Let penalties and grammar see a chosen token."""
         self._edits.advance()
         if self._has_memory:
             native.sampler_accept(self._chain, token)
-        if self._grammar and not self._model.is_end_of_generation(token):
-            native.sampler_accept(self._grammar, token)
-        return Choice(token, logprob)
+        if self._constraint:
+            self._constraint.accept(token)
 
     def close(self) -> None:
         """Give the native memory back; idempotent."""
-        for sampler in (self._chain, self._grammar):
-            if sampler:
-                native.sampler_free(sampler)
-        self._chain = self._grammar = 0
+        chain, self._chain = self._chain, 0
+        if chain:
+            native.sampler_free(chain)
+        if self._constraint:
+            self._constraint.close()
 
     def _choose(self, row: Row) -> int:
         candidates = self._candidates
@@ -145,10 +133,10 @@ class ChainSampler:
             candidates.fill(row)
         candidates.apply(self._chain)
         token = candidates.selected()
-        if not self._grammar or (token >= 0 and candidates.allows(self._grammar, token)):
+        if not self._constraint or (token >= 0 and self._constraint.allows(token)):
             return token
+        self._constraint.restrict(row)
         candidates.fill(row)
-        candidates.apply(self._grammar)
         candidates.apply(self._chain)
         return candidates.selected()
 
@@ -185,21 +173,6 @@ def _check(params: SamplingParams, num_vocab: int) -> None:
                 ErrorCode.INVALID_TOKEN_ID,
                 f"logit_bias names token {token}, outside the vocabulary.",
             )
-
-
-def _open_grammar(model: LlamaModel, text: str) -> int:
-    if not text:
-        return 0
-    check_grammar(text)
-    grammar = native.address_of(
-        llama_cpp.llama_sampler_init_grammar(model.vocab, text.encode("utf-8"), b"root")
-    )
-    if not grammar:
-        raise EngineError(
-            ErrorCode.INVALID_GRAMMAR,
-            "The grammar could not be compiled: it is left-recursive, or its repetitions multiply.",
-        )
-    return grammar
 
 
 def _open_chain(model: LlamaModel, params: SamplingParams) -> int:

@@ -22,7 +22,12 @@ def admit(job: Job, backend: Backend) -> Sequence:
             ErrorCode.INVALID_SAMPLING,
             f"At most {MAX_LOGPROBS} alternatives can be listed per token.",
         )
-    return Sequence(job, prompt, backend.open_sampler(job), facts.context_length)
+    sequence = Sequence(job, prompt, backend.open_sampler(job), facts.context_length)
+    for token in job.emitted_tokens:
+        is_end = backend.model.is_end_of_generation(token)
+        sequence.replay(token, b"" if is_end else backend.model.text_bytes(token))
+        sequence.sampler.accept(token)
+    return sequence
 
 
 def check_tokens(tokens: tuple[int, ...], num_vocab: int) -> None:

@@ -8,21 +8,23 @@ from inference.engine.sequence import Sequence
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The next tokens of one sequence."""
+    """The next tokens of one sequence, and behind them guesses that the step shall judge.
+
+    The last ``num_rows`` of all of them give a row of logits each.
+    """
 
     sequence: Sequence
     num_tokens: int
-
-    @property
-    def completes(self) -> bool:
-        """Whether nothing of the sequence is left to compute afterwards, so a token is due."""
-        return self.num_tokens == self.sequence.num_pending
+    num_rows: int
+    drafts: tuple[int, ...] = ()
 
     def to_slice(self) -> Slice:
         """Give the backend's view of the piece."""
         sequence, start = self.sequence, self.sequence.num_computed
         tokens = sequence.tokens[start : start + self.num_tokens]
-        return Slice(sequence.slot, start, tokens, int(self.completes))
+        if self.drafts:
+            tokens += self.drafts
+        return Slice(sequence.slot, start, tokens, self.num_rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ class Scheduler:
     """Plans steps under one token budget: sequences that decode first, then slices of prompts."""
 
     def __init__(self, profile: RuntimeProfile) -> None:
-        self._budget = max(profile.step_token_budget, profile.num_slots)
+        self._budget = profile.max_step_tokens
+        self._max_rows = profile.max_step_rows
         self._chunk = profile.prefill_chunk
 
     def schedule(self, running: Iterable[Sequence]) -> StepPlan:
@@ -27,19 +28,29 @@ class Scheduler:
         prompts = []
         for sequence in running:
             if sequence.is_decoding:
-                pieces.append(Piece(sequence, sequence.num_pending))
+                pieces.append(_decode_piece(sequence))
             else:
                 prompts.append(sequence)
         num_decode = len(pieces)
-        room = self._budget - num_decode
+        room = self._budget - sum(1 + len(piece.drafts) for piece in pieces)
+        row_room = self._max_rows - sum(piece.num_rows for piece in pieces)
         if num_decode:
             room = min(room, self._chunk)
         num_prefill = 0
         for sequence in prompts:
-            num_tokens = min(sequence.num_pending, room - num_prefill)
+            num_tokens = min(sequence.num_prefill - sequence.num_computed, room - num_prefill)
+            if sequence.wants_prompt_rows:
+                num_tokens = min(num_tokens, row_room)
             if num_tokens <= 0:
                 break
-            pieces.append(Piece(sequence, num_tokens))
+            piece = Piece(sequence, num_tokens, sequence.num_rows(num_tokens))
+            pieces.append(piece)
             num_prefill += num_tokens
+            row_room -= piece.num_rows
         pieces.sort(key=_by_slot)
         return StepPlan(tuple(pieces), num_decode, num_prefill)
+
+
+def _decode_piece(sequence: Sequence) -> Piece:
+    drafts = sequence.drafts
+    return Piece(sequence, 1, sequence.num_rows(1) + len(drafts), drafts)

@@ -104,7 +104,7 @@ class Seats:
     def _lend_prefix(self, sequence: Sequence) -> int | None:
         """Put the best known prefix into the slot; None while a better one is being computed."""
         slot = sequence.slot
-        if not sequence.job.cache_prompt:
+        if not sequence.job.cache_prompt or sequence.wants_prompt_rows:
             return self._backend.keep_prefix(slot, 0)
         match = self._cache.find_prefix(slot, sequence.job.salt, sequence.tokens)
         if self._cache.is_catching_up(match):

@@ -24,8 +24,11 @@ class SequenceState(Enum):
 class Sequence:
     """One job on its way through the engine; owned by the engine thread.
 
-    ``num_computed`` chases ``num_tokens``: with more than one token to go it is in prefill, with
-    one it decodes, and nothing else tells the two apart.
+    ``num_computed`` chases ``num_tokens``, and nothing else tells what is left to do. The first
+    ``num_prefill`` tokens come in slices as large as the step allows, what follows as it is
+    sampled. ``drafts`` are guesses at the next tokens: in no way part of the sequence until the
+    model agrees. ``next_prompt_row`` is the first position whose row the job still wants for the
+    log-probabilities of its prompt; ``num_prompt`` where it wants none.
     """
 
     def __init__(
@@ -35,7 +38,10 @@ class Sequence:
         self.sampler = sampler
         self.tokens = list(prompt)
         self.num_prompt = len(self.tokens)
+        self.num_prefill = self.num_prompt
         self.num_computed = 0
+        self.next_prompt_row = 0 if job.num_prompt_logprobs is not None else self.num_prompt
+        self.drafts: tuple[int, ...] = ()
         self.num_cached = 0
         self.slot = -1
         self.state = SequenceState.WAITING
@@ -66,8 +72,28 @@ class Sequence:
 
     @property
     def is_decoding(self) -> bool:
-        """Whether the prompt is computed and tokens come."""
-        return len(self.tokens) > self.num_prompt
+        """Whether all that comes in slices is computed, and tokens come."""
+        return self.num_computed >= self.num_prefill
+
+    @property
+    def wants_prompt_rows(self) -> bool:
+        """Whether computed tokens of the prompt are of no use without their rows."""
+        return self.next_prompt_row < self.num_prompt
+
+    def num_rows(self, num_tokens: int) -> int:
+        """Tell how many rows of logits the last of the next tokens must give."""
+        end = self.num_computed + num_tokens
+        if self.next_prompt_row < min(end, self.num_prompt):
+            return end - max(self.num_computed, self.next_prompt_row)
+        return int(end == len(self.tokens))
+
+    def replay(self, token: int, data: bytes) -> None:
+        """Take a token that an earlier attempt sampled and told."""
+        self.append(token, None, data)
+        self.unsent_text.clear()
+        self.num_sent += 1
+        self.num_prefill = len(self.tokens)
+        self.next_prompt_row = self.num_prompt
 
     def append(self, token: int, logprob: TokenLogprob | None, data: bytes) -> None:
         """Take a sampled token and the bytes it spells."""

@@ -19,14 +19,17 @@ class ModelKind(StrEnum):
         return self in (ModelKind.CHAT, ModelKind.COMPLETION)
 
 
+_FEWEST_ROWS = 32
+
+
 class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is loaded.
 
     ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores, and
     ``num_threads_batch`` 0 as many as ``num_threads``. ``num_gpu_layers`` -1 offloads all layers
     where a GPU exists; ``split_mode`` (none, layer, row) tells how several GPUs share a model.
-    ``cache_type_*`` is a KV cell type (f16, q8_0, q4_0). ``numa`` is empty or one of distribute,
-    isolate, numactl.
+    ``cache_type_*`` is a KV cell type (f16, q8_0, q4_0). ``flash_attention`` is auto, on or off.
+    ``numa`` is empty or one of distribute, isolate, numactl.
     ``kv_cells`` bounds the cells of a unified cache; 0 means a full context for each slot.
     ``step_token_budget`` bounds the tokens of one engine step.
     ``prefill_chunk`` bounds the prompt tokens one step takes beside decoding sequences.
@@ -49,7 +52,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     tensor_split: tuple[float, ...] = ()
     cache_type_k: str = "f16"
     cache_type_v: str = "f16"
-    flash_attention: bool = True
+    flash_attention: str = "auto"
     is_kv_unified: bool = False
     kv_cells: int = 0
     step_token_budget: int = 256
@@ -68,6 +71,17 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     serves_embeddings: bool = False
     max_queue: int = 512
     job_timeout_seconds: float = 600.0
+
+    @property
+    def max_step_tokens(self) -> int:
+        """How many tokens one step may hold: every slot can always decode one."""
+        return max(self.step_token_budget, self.num_slots)
+
+    @property
+    def max_step_rows(self) -> int:
+        """How many rows of logits one step may give: each can be a megabyte."""
+        wanted = max(self.num_slots * (1 + self.num_draft_tokens), _FEWEST_ROWS)
+        return min(wanted, self.max_step_tokens)
 
 
 class LoraAdapter(msgspec.Struct, frozen=True, kw_only=True):

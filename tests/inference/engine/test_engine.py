@@ -292,7 +292,7 @@ def test_a_sampler_that_breaks_costs_its_own_job(caplog: pytest.LogCaptureFixtur
     bench = Bench()
     bench.add(make_job("bad", max_tokens=5))
     bench.add(make_job("good", "other", max_tokens=5))
-    broken = next(s for s in bench.engine._sequences.values() if s.job.id == "bad")
+    broken = next(s for s in bench.engine._roster if s.job.id == "bad")
     broken.detokenizer = None  # type: ignore[assignment]
     bench.run()
     assert bench.outcome("bad").failed.code == ErrorCode.INTERNAL_ERROR

@@ -77,9 +77,8 @@ def run_to_end(scheduler: Scheduler, running: list[Sequence], budget: int) -> No
         assert sum(sequence.is_decoding for sequence in running) == plan.num_decode
         for piece in plan.pieces:
             assert 0 < piece.num_tokens <= piece.sequence.num_pending
-            is_complete = piece.completes
             piece.sequence.num_computed += piece.num_tokens
-            if is_complete:
+            if not piece.sequence.num_pending:
                 piece.sequence.append(7, None, b"a")
         running = [sequence for sequence in running if sequence.num_generated < 5]
     raise AssertionError("some sequence starved")

@@ -1,0 +1,78 @@
+"""What comes of the rows of a step? Prompt log-probabilities, tokens, and the end."""
+
+import logging
+from collections.abc import Callable
+
+from inference.backend.base import Model, Row, Rows
+from inference.backend.logprobs import logits_to_logprob
+from inference.engine.counters import Counters
+from inference.engine.ending import drain_tokens
+from inference.engine.plan import Piece
+from inference.engine.roster import Roster
+from inference.engine.sequence import Sequence
+from inference.protocol.errors import ErrorCode
+from inference.protocol.events import Progress, PromptLogprobs
+
+logger = logging.getLogger(__name__)
+
+
+class Settler:
+    """Gives each sequence what its piece of a step computed, and tells what came of it."""
+
+    def __init__(
+        self, model: Model, roster: Roster, counters: Counters, clock: Callable[[], float]
+    ) -> None:
+        self._model, self._roster = model, roster
+        self._counters, self._clock = counters, clock
+
+    def settle(self, piece: Piece, rows: Rows) -> None:
+        """Use the rows of a computed piece: those of its last ``piece.num_rows`` tokens.
+
+        ``num_computed`` counts the piece already. Whatever one sequence does wrong costs itself.
+        """
+        sequence = piece.sequence
+        try:
+            if sequence.num_computed <= sequence.num_prompt:
+                self._tell_prompt(piece, rows)
+            if not sequence.num_pending:
+                self._sample(sequence, rows[-1])
+        except Exception:  # whatever one sequence does must not end the others
+            logger.exception("job %s cannot be sampled", sequence.job.id)
+            self._roster.fail(
+                sequence, ErrorCode.INTERNAL_ERROR, "The request failed while sampling."
+            )
+
+    def _tell_prompt(self, piece: Piece, rows: Rows) -> None:
+        """Tell how far a prompt is that takes more than one step, and how likely it was."""
+        sequence = piece.sequence
+        if piece.num_tokens < sequence.num_prompt - sequence.num_cached:
+            self._roster.tell(sequence, Progress(sequence.num_computed, sequence.num_prompt))
+        if sequence.next_prompt_row < sequence.num_computed:
+            self._tell_prompt_logprobs(sequence, rows)
+
+    def _tell_prompt_logprobs(self, sequence: Sequence, rows: Rows) -> None:
+        """Tell how likely the tokens behind the computed ones were: a row judges the next token."""
+        first = sequence.next_prompt_row + 1
+        judged = sequence.tokens[first : min(sequence.num_computed + 1, sequence.num_prompt)]
+        num_top = sequence.job.num_prompt_logprobs or 0
+        logprobs = tuple(
+            logits_to_logprob(self._model, row, token, num_top)
+            for row, token in zip(rows, judged, strict=False)
+        )
+        sequence.next_prompt_row = sequence.num_computed
+        self._roster.tell(sequence, PromptLogprobs(first, logprobs))
+
+    def _sample(self, sequence: Sequence, row: Row) -> None:
+        """Choose the next token and tell it, or end the sequence with it."""
+        choice = sequence.sampler.sample(row)
+        is_end = self._model.is_end_of_generation(choice.token)
+        data = b"" if is_end else self._model.text_bytes(choice.token)
+        if not sequence.first_token_at:
+            sequence.first_token_at = self._clock()
+        sequence.append(choice.token, choice.logprob, data)
+        self._counters.num_decoded_tokens += 1
+        reason = sequence.finish_reason(is_end=is_end)
+        if reason is not None:
+            self._roster.finish(sequence, reason)
+        elif sequence.job.stream:
+            self._roster.tell(sequence, drain_tokens(sequence))
