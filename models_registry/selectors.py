@@ -1,13 +1,15 @@
-"""What is served right now, and what control should run: reads only, two queries each."""
+"""What is served right now, and what control should run: reads only, a few queries each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import FilteredRelation, Q, QuerySet
+import msgspec
+from django.db.models import FilteredRelation, Prefetch, Q, QuerySet
 
-from inference.protocol.replicas import ModelKind, RuntimeProfile
+from inference.protocol.replicas import LoraAdapter, ModelKind, RuntimeProfile
 from models_registry.models import (
     Deployment,
+    DeploymentAdapter,
     DeploymentState,
     FileRole,
     ModelAlias,
@@ -54,6 +56,10 @@ class DeploymentTarget:
     state: str
     reason: str
     facts: dict[str, Any]
+    draft_files: tuple[str, ...] = ()
+    draft_sha256: tuple[str, ...] = ()
+    draft_facts: dict[str, Any] = field(default_factory=dict)
+    loras: tuple[LoraAdapter, ...] = ()
 
 
 def find_served_model(name: str) -> ServedModel | None:
@@ -72,13 +78,26 @@ def list_served_models() -> list[ServedModel]:
 
 def list_deployment_targets() -> list[DeploymentTarget]:
     """List all deployments, disabled ones too, each with the files its replicas load."""
-    deployments = list(_deployments())
-    versions = [version.pk for one in deployments if (version := _version_of(one))]
+    adapters = DeploymentAdapter.objects.select_related("file")
+    deployments = list(_deployments().prefetch_related(Prefetch("adapters", adapters)))
+    files = _weights_of(
+        [
+            version.pk
+            for one in deployments
+            for version in (_version_of(one), _draft_of(one))
+            if version
+        ]
+    )
+    return [_target(deployment, files) for deployment in deployments]
+
+
+def _weights_of(versions: list[int]) -> dict[int, list[ModelFile]]:
+    """Give the weights of versions, first shard first."""
     uses = VersionFile.objects.filter(version__in=versions, role=FileRole.WEIGHTS)
     files: dict[int, list[ModelFile]] = {}
     for use in uses.select_related("file").order_by("version", "position"):
         files.setdefault(use.version_id, []).append(use.file)
-    return [_target(deployment, files) for deployment in deployments]
+    return files
 
 
 def _deployments() -> QuerySet[Deployment]:
@@ -88,7 +107,7 @@ def _deployments() -> QuerySet[Deployment]:
         Deployment.objects.annotate(
             current_version=FilteredRelation("model__versions", condition=is_current)
         )
-        .select_related("model", "pinned_version", "current_version")  # type: ignore[misc]
+        .select_related("model", "pinned_version", "current_version", "draft_version")  # type: ignore[misc]
         .order_by("model__slug", "pk")
     )
 
@@ -98,6 +117,12 @@ def _version_of(deployment: Deployment) -> ModelVersion | None:
     current: ModelVersion | None = getattr(deployment, "current_version", None)
     version = deployment.pinned_version or current
     return version if version is not None and version.state == VersionState.READY else None
+
+
+def _draft_of(deployment: Deployment) -> ModelVersion | None:
+    """Give the model that guesses, if it is asked for and ready."""
+    draft = deployment.draft_version if deployment.speculation == "draft" else None
+    return draft if draft is not None and draft.state == VersionState.READY else None
 
 
 def _served(condition: Q) -> list[ServedModel]:
@@ -133,8 +158,9 @@ def _served_model(deployment: Deployment, version: ModelVersion) -> ServedModel:
 
 
 def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> DeploymentTarget:
-    version = _version_of(deployment)
+    version, draft = _version_of(deployment), _draft_of(deployment)
     files = weights.get(version.pk, []) if version else []
+    draft_files = weights.get(draft.pk, []) if draft else []
     return DeploymentTarget(
         deployment=deployment.slug,
         model=deployment.model.slug,
@@ -143,11 +169,23 @@ def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> Depl
         generation=deployment.generation,
         min_replicas=deployment.min_replicas,
         max_replicas=deployment.max_replicas,
-        profile=deployment.profile,
+        profile=_runnable_profile(deployment, has_draft=bool(draft_files)),
         files=tuple(str(file.path) for file in files),
         sha256=tuple(file.sha256 for file in files),
         version_pk=version.pk if version else None,
         state=deployment.state,
         reason=deployment.reason,
         facts=version.facts if version else {},
+        draft_files=tuple(str(file.path) for file in draft_files),
+        draft_sha256=tuple(file.sha256 for file in draft_files),
+        draft_facts=draft.facts if draft else {},
+        loras=tuple(adapter.spec for adapter in deployment.adapters.all()),
     )
+
+
+def _runnable_profile(deployment: Deployment, *, has_draft: bool) -> RuntimeProfile:
+    """Give the profile; a draft model that is not ready is done without: the text is the same."""
+    profile = deployment.profile
+    if profile.speculation == "draft" and not has_draft:
+        return msgspec.structs.replace(profile, speculation="")
+    return profile

@@ -28,9 +28,12 @@ class DesiredState:
         return True
 
     def read(self, node: str) -> tuple[ReplicaSpec, ...] | None:
-        """Give what the node should run; None if it was never told."""
+        """Give what the node should run; None if it was never told, or by another version."""
         raw = self._redis.get(desired_key(node))
-        return None if raw is None else _specs.decode(raw)
+        try:
+            return None if raw is None else _specs.decode(raw)
+        except msgspec.ValidationError:
+            return None
 
     def wake(self, node: str) -> None:
         """Make the node look at its specs now."""

@@ -14,7 +14,7 @@ from unfold.decorators import action, display
 from inference.gguf.memory import MemoryEstimate
 from models_registry.admin.labels import show_state
 from models_registry.models import Deployment, Model, ModelVersion
-from models_registry.models.deployment import PROFILE_FIELDS
+from models_registry.models.profile import PROFILE_FIELDS
 from models_registry.services.deployments import (
     default_profile,
     enable_deployments,
@@ -22,7 +22,7 @@ from models_registry.services.deployments import (
     restart_deployments,
 )
 
-_NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version"))
+_NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_version"))
 
 
 @admin.register(Deployment)
@@ -47,38 +47,51 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("slug", "model", "pinned_version", "enabled")}),
         ("State", {"fields": ("state_label", "reason", "state_changed_at", "generation")}),
-        ("Replicas", {"fields": ("min_replicas", "max_replicas")}),
+        ("Replicas", {"fields": (("min_replicas", "max_replicas"),)}),
         (
             "Context and slots",
             {
                 "fields": (
-                    "context_length",
-                    "num_slots",
+                    ("context_length", "num_slots"),
                     "memory",
-                    "max_queue",
-                    "job_timeout_seconds",
+                    ("max_queue", "job_timeout_seconds"),
+                    "is_context_shifting",
                 )
             },
         ),
         (
-            "Cache and batching",
+            "Cache",
             {
                 "fields": (
                     ("cache_type_k", "cache_type_v"),
-                    ("flash_attention", "is_kv_unified"),
-                    ("step_token_budget", "prefill_chunk"),
-                    "pooling",
+                    "flash_attention",
+                    ("is_kv_unified", "kv_cells"),
+                    "prefix_sharing",
+                    ("prefix_host_bytes", "prefix_disk_bytes"),
                 )
             },
         ),
+        (
+            "Steps",
+            {
+                "fields": (
+                    ("step_token_budget", "prefill_chunk"),
+                    "is_deterministic",
+                    ("speculation", "num_draft_tokens"),
+                    "draft_version",
+                )
+            },
+        ),
+        ("Embeddings", {"fields": ("serves_embeddings", "pooling")}),
         (
             "Machine",
             {
                 "fields": (
-                    "num_threads",
+                    ("num_threads", "num_threads_batch"),
                     "num_gpu_layers",
-                    ("main_gpu", "tensor_split"),
+                    ("split_mode", "tensor_split", "main_gpu"),
                     ("use_mmap", "use_mlock"),
+                    "numa",
                 )
             },
         ),

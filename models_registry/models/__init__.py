@@ -1,5 +1,6 @@
 """The registry's tables: what may be served, in which versions, from which files, and how."""
 
+from models_registry.models.adapter import DeploymentAdapter
 from models_registry.models.deployment import Deployment, DeploymentState
 from models_registry.models.file import FileRole, ModelFile, VersionFile
 from models_registry.models.model import Model, ModelAlias
@@ -7,6 +8,7 @@ from models_registry.models.version import ModelVersion, VersionState
 
 __all__ = [
     "Deployment",
+    "DeploymentAdapter",
     "DeploymentState",
     "FileRole",
     "Model",

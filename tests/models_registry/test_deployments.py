@@ -66,7 +66,7 @@ def test_the_profile_is_what_the_columns_say() -> None:
         {"tensor_split": "nan"},
         {"tensor_split": "-1"},
         {"cache_type_k": "q9"},
-        {"cache_type_v": "q8_0", "flash_attention": False},
+        {"cache_type_v": "q8_0", "flash_attention": "off"},
         {"min_replicas": 2, "max_replicas": 1},
         {"job_timeout_seconds": 0},
         {"slug": "../x"},

@@ -32,6 +32,9 @@ def specs_of(target: DeploymentTarget) -> list[ReplicaSpec]:
             kind=target.kind,
             files=target.files,
             sha256=target.sha256,
+            draft_files=target.draft_files,
+            draft_sha256=target.draft_sha256,
+            loras=target.loras,
             profile=target.profile,
             generation=target.generation,
         )

@@ -1,0 +1,271 @@
+"""The columns of a runtime profile: one for each field that the data plane takes."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from inference.protocol.replicas import RuntimeProfile
+
+CACHE_TYPES = [
+    ("f16", "f16 (2 bytes)"),
+    ("bf16", "bf16 (2 bytes)"),
+    ("f32", "f32 (4 bytes)"),
+    ("q8_0", "q8_0 (about half of f16)"),
+    ("q5_1", "q5_1 (about a third)"),
+    ("q5_0", "q5_0 (about a third)"),
+    ("q4_1", "q4_1 (less than a third)"),
+    ("q4_0", "q4_0 (a little more than a quarter)"),
+    ("iq4_nl", "iq4_nl (a little more than a quarter)"),
+]
+FLASH_ATTENTION = [("auto", "where the device can"), ("on", "on"), ("off", "off")]
+SPLIT_MODES = [
+    ("layer", "by layers"),
+    ("row", "by rows"),
+    ("none", "not at all: one GPU takes it"),
+]
+NUMA_STRATEGIES = [
+    ("", "off"),
+    ("distribute", "spread threads over all nodes"),
+    ("isolate", "stay on the node it starts on"),
+    ("numactl", "as numactl has bound the process"),
+]
+PREFIX_SHARING = [
+    ("key", "jobs of the same API key"),
+    ("owner", "all keys of the same owner"),
+    ("all", "everybody"),
+]
+SPECULATION = [("", "off"), ("ngram", "look up in the prompt"), ("draft", "ask the draft model")]
+POOLING_TYPES = [
+    ("", "as the model says"),
+    ("none", "none"),
+    ("mean", "mean"),
+    ("cls", "first token"),
+    ("last", "last token"),
+    ("rank", "rank"),
+]
+MAX_SLOTS = 256
+# The native library counts KV cells in 31 bits.
+MAX_CELLS = 2**31 - 1
+MAX_BYTES = 2**50
+
+
+def between(low: float, high: float) -> list[MinValueValidator | MaxValueValidator]:
+    """Give the validators of a number from ``low`` to ``high``."""
+    return [MinValueValidator(low), MaxValueValidator(high)]
+
+
+class ProfileColumns(models.Model):
+    """What ``RuntimeProfile`` says, as columns. Each help text tells what a setting costs."""
+
+    context_length = models.PositiveIntegerField(
+        default=8192,
+        validators=between(8, 2**27),
+        help_text="Tokens that one sequence may hold, prompt and answer together. Memory grows "
+        "with it, and with the slots.",
+    )
+    num_slots = models.PositiveIntegerField(
+        "slots",
+        default=16,
+        validators=between(1, MAX_SLOTS),
+        help_text="Sequences that are computed together. More answer more clients at once; each "
+        "has a context of its own in memory.",
+    )
+    max_queue = models.PositiveIntegerField(
+        "queue",
+        default=512,
+        validators=between(0, 100_000),
+        help_text="Jobs that may wait for a slot; more get a 503.",
+    )
+    job_timeout_seconds = models.FloatField(
+        "job timeout",
+        default=600.0,
+        validators=between(1, 86_400),
+        help_text="Seconds from a job's arrival to its last token.",
+    )
+
+    cache_type_k = models.CharField(
+        "K cache type",
+        max_length=8,
+        choices=CACHE_TYPES,
+        default="f16",
+        help_text="How the keys of the context are kept. q8_0 halves them and is hardly noticed; "
+        "4 bits cost quality.",
+    )
+    cache_type_v = models.CharField(
+        "V cache type",
+        max_length=8,
+        choices=CACHE_TYPES,
+        default="f16",
+        help_text="How the values are kept. Quantized types need flash attention.",
+    )
+    flash_attention = models.CharField(
+        max_length=8,
+        choices=FLASH_ATTENTION,
+        default="auto",
+        help_text="Attention without the large intermediate table: less memory, mostly faster. "
+        "“On” fails where the device cannot do it.",
+    )
+    is_kv_unified = models.BooleanField(
+        "unified KV cache",
+        default=False,
+        help_text="One pool of cells for all slots instead of a part for each: prefixes are "
+        "shared without a copy, but every token attends over the cells of all.",
+    )
+    kv_cells = models.PositiveIntegerField(
+        "KV cells",
+        default=0,
+        validators=between(0, MAX_CELLS),
+        help_text="Cells of a unified cache, when it should be smaller than a full context for "
+        "each slot. Jobs then wait, or are set back, when it is full. 0: a full context each.",
+    )
+    is_context_shifting = models.BooleanField(
+        "shift a full context",
+        default=False,
+        help_text="Drop the oldest tokens of a context that is full and go on, instead of ending "
+        "the answer there. The model forgets how the text began.",
+    )
+    prefix_sharing = models.CharField(
+        max_length=8,
+        choices=PREFIX_SHARING,
+        default="key",
+        help_text="Who may reuse what was computed for the same beginning of a prompt. Wider "
+        "sharing saves work, but the time of an answer then tells what others have asked.",
+    )
+    prefix_host_bytes = models.BigIntegerField(
+        "prefixes in memory",
+        default=256 << 20,
+        validators=between(0, MAX_BYTES),
+        help_text="Host memory for prefixes that lost their place in the cache. 0: none.",
+    )
+    prefix_disk_bytes = models.BigIntegerField(
+        "prefixes on disk",
+        default=0,
+        validators=between(0, MAX_BYTES),
+        help_text="Disk space for prefixes that memory has no room for. Prompt contents can be "
+        "recovered from them. 0: none.",
+    )
+
+    step_token_budget = models.PositiveIntegerField(
+        default=256,
+        validators=between(1, 65536),
+        help_text="Tokens of one engine step at most. More suits GPUs; fewer free the slot of a "
+        "cancelled prompt sooner.",
+    )
+    prefill_chunk = models.PositiveIntegerField(
+        default=128,
+        validators=between(1, 65536),
+        help_text="Prompt tokens that one step takes beside decoding sequences. Fewer keep the "
+        "answers of others smooth; more read long prompts sooner.",
+    )
+    is_deterministic = models.BooleanField(
+        "deterministic",
+        default=False,
+        help_text="The same request with the same seed gives the same bytes, whatever runs "
+        "beside it. Costs throughput and reuse of prefixes.",
+    )
+    speculation = models.CharField(
+        max_length=8,
+        choices=SPECULATION,
+        blank=True,
+        default="",
+        help_text="Guess tokens ahead and check them in one step; the text stays the same. Pays "
+        "for few clients at once and text that repeats its prompt.",
+    )
+    num_draft_tokens = models.PositiveIntegerField(
+        "guessed tokens",
+        default=8,
+        validators=between(1, 64),
+        help_text="Tokens guessed ahead at most. Wrong guesses are work for nothing.",
+    )
+    serves_embeddings = models.BooleanField(
+        "serves embeddings too",
+        default=False,
+        help_text="A chat model that answers embedding requests as well. Takes a second context "
+        "in memory.",
+    )
+    pooling = models.CharField(
+        max_length=8,
+        blank=True,
+        choices=POOLING_TYPES,
+        default="",
+        help_text="How the vectors of an input's tokens become one, for embeddings and rerank.",
+    )
+
+    num_threads = models.PositiveIntegerField(
+        "threads",
+        default=0,
+        validators=between(0, 1024),
+        help_text="Threads that decode. More than there are cores is much slower. 0: all cores.",
+    )
+    num_threads_batch = models.PositiveIntegerField(
+        "threads for prompts",
+        default=0,
+        validators=between(0, 1024),
+        help_text="Threads that read prompts. 0: as many as decode.",
+    )
+    num_gpu_layers = models.IntegerField(
+        "GPU layers",
+        default=-1,
+        validators=between(-1, 4096),
+        help_text="Layers to offload; fewer when the model does not fit. -1: all, where there is "
+        "a GPU.",
+    )
+    split_mode = models.CharField(
+        max_length=8,
+        choices=SPLIT_MODES,
+        default="layer",
+        help_text="How several GPUs share the model. By rows needs a fast link between them.",
+    )
+    main_gpu = models.PositiveIntegerField(
+        "main GPU",
+        default=0,
+        validators=between(0, 255),
+        help_text="The GPU that takes everything when it is not split. The first is 0.",
+    )
+    tensor_split = models.CharField(
+        max_length=400,
+        blank=True,
+        help_text="Share of each GPU, as numbers with commas (3,1). Empty: by free memory.",
+    )
+    use_mmap = models.BooleanField(
+        "map the file",
+        default=True,
+        help_text="Weights stay in the file and are shared between replicas. Without, each "
+        "replica reads a copy of its own.",
+    )
+    use_mlock = models.BooleanField(
+        "lock in memory",
+        default=False,
+        help_text="Never swap the weights out. The node's user must be allowed to lock that much "
+        "(ulimit -l), else the replica fails.",
+    )
+    numa = models.CharField(
+        "NUMA",
+        max_length=16,
+        choices=NUMA_STRATEGIES,
+        blank=True,
+        default="",
+        help_text="For machines with several memory nodes. Try “spread”; leave off elsewhere.",
+    )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def tensor_shares(self) -> tuple[float, ...]:
+        """``tensor_split`` as numbers; raises ValueError for anything else."""
+        shares = tuple(float(part) for part in self.tensor_split.split(",") if part.strip())
+        if any(not 0 <= share < float("inf") for share in shares):
+            raise ValueError(self.tensor_split)
+        return shares
+
+    @property
+    def profile(self) -> RuntimeProfile:
+        """The runtime profile as the data plane takes it."""
+        return RuntimeProfile(
+            tensor_split=self.tensor_shares,
+            **{name: getattr(self, name) for name in _SAME_IN_BOTH},
+        )
+
+
+_SAME_IN_BOTH = tuple(name for name in RuntimeProfile.__struct_fields__ if name != "tensor_split")
+PROFILE_FIELDS = (*_SAME_IN_BOTH, "tensor_split")
