@@ -2,7 +2,6 @@
 
 import ctypes
 import logging
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,30 +14,13 @@ from inference.backend.base import DecodeError, Sampler, Slice
 from inference.backend.batch import Batch
 from inference.backend.kv_pages import untouched_pages_released
 from inference.backend.llama_model import LlamaModel
+from inference.backend.params import generation_params
 from inference.backend.samplers import Candidates, open_sampler
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import RuntimeProfile
 
 logger = logging.getLogger(__name__)
-
-_CACHE_TYPES = {
-    "f32": llama_cpp.GGML_TYPE_F32,
-    "f16": llama_cpp.GGML_TYPE_F16,
-    "bf16": 30,
-    "q8_0": llama_cpp.GGML_TYPE_Q8_0,
-    "q5_1": llama_cpp.GGML_TYPE_Q5_1,
-    "q5_0": llama_cpp.GGML_TYPE_Q5_0,
-    "q4_1": llama_cpp.GGML_TYPE_Q4_1,
-    "q4_0": llama_cpp.GGML_TYPE_Q4_0,
-    "iq4_nl": llama_cpp.GGML_TYPE_IQ4_NL,
-}
-_FLASH_ATTENTION = {
-    "auto": llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO,
-    "on": llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED,
-    "off": llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED,
-}
-_PHYSICAL_BATCH = 512
 
 
 class LlamaBackend:
@@ -48,7 +30,7 @@ class LlamaBackend:
         self.model = model
         num_tokens = profile.max_step_tokens
         with untouched_pages_released():
-            self._context = open_context(model, _context_params(model, profile, num_tokens))
+            self._context = open_context(model, generation_params(model.context_length, profile))
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._is_unified = profile.is_kv_unified
         self._batch = Batch(num_tokens, profile.num_slots)
@@ -119,41 +101,3 @@ def open_context(model: LlamaModel, params: Any) -> int:
         reason = native.last_errors() or "not enough memory, or the profile does not fit the model"
         raise EngineError(ErrorCode.ENGINE_FAILED, f"The context could not be made: {reason}")
     return int(context)
-
-
-def base_params(profile: RuntimeProfile) -> Any:
-    """Give the context parameters that generation and embedding share."""
-    params = llama_cpp.llama_context_default_params()
-    num_threads = profile.num_threads or _num_cores()
-    params.n_threads = params.n_threads_batch = num_threads
-    params.flash_attn_type = _FLASH_ATTENTION[profile.flash_attention]
-    params.type_k = _cache_type(profile.cache_type_k)
-    params.type_v = _cache_type(profile.cache_type_v)
-    params.no_perf = True
-    return params
-
-
-def _context_params(model: LlamaModel, profile: RuntimeProfile, num_tokens: int) -> Any:
-    params = base_params(profile)
-    params.n_ctx = model.context_length * profile.num_slots
-    params.n_batch = num_tokens
-    params.n_ubatch = min(num_tokens, _PHYSICAL_BATCH)
-    params.n_seq_max = profile.num_slots
-    params.n_outputs_max = profile.max_step_rows
-    params.kv_unified = profile.is_kv_unified
-    return params
-
-
-def _cache_type(name: str) -> int:
-    if name not in _CACHE_TYPES:
-        known = ", ".join(_CACHE_TYPES)
-        raise EngineError(
-            ErrorCode.ENGINE_FAILED, f"Unknown KV cache type '{name}'; known are {known}."
-        )
-    return int(_CACHE_TYPES[name])
-
-
-def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

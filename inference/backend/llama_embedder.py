@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from inference.backend import native
 from inference.backend.base import DecodeError
 from inference.backend.batch import Batch
-from inference.backend.llama import base_params, open_context, view_floats
+from inference.backend.llama import open_context, view_floats
 from inference.backend.llama_model import LlamaModel
+from inference.backend.params import base_params
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import RuntimeProfile
 

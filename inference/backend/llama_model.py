@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backend import native
+from inference.backend.devices import check_devices, list_native_devices
+from inference.backend.memory_lock import allow_memory_lock
+from inference.backend.params import model_params, start_numa
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.replicas import ModelFacts, ReplicaSpec, RuntimeProfile
+from inference.protocol.replicas import ModelFacts, ReplicaSpec
 
 
 class LlamaModel:
@@ -139,7 +142,11 @@ class LlamaModel:
 def load_model(spec: ReplicaSpec, progress: Callable[[float], None]) -> LlamaModel:
     """Load the weights of a replica, telling progress from 0 to 1; raises EngineError."""
     native.initialize()
-    params = _model_params(spec.profile)
+    params = model_params(spec.profile)
+    check_devices(spec.profile, list_native_devices())
+    if spec.profile.use_mlock:
+        allow_memory_lock(spec.files)
+    start_numa(spec.profile)
 
     def report(fraction: float, _user_data: object) -> bool:
         progress(fraction)
@@ -157,25 +164,3 @@ def load_model(spec: ReplicaSpec, progress: Callable[[float], None]) -> LlamaMod
         reason = native.last_errors() or "the file is missing or damaged"
         raise EngineError(ErrorCode.ENGINE_FAILED, f"The model could not be loaded: {reason}")
     return LlamaModel(handle, spec.profile.context_length)
-
-
-def _model_params(profile: RuntimeProfile) -> llama_cpp.llama_model_params:
-    params = llama_cpp.llama_model_default_params()
-    params.n_gpu_layers = profile.num_gpu_layers
-    params.main_gpu = profile.main_gpu
-    params.load_mode = (
-        (
-            llama_cpp.LLAMA_LOAD_MODE_MMAP_MLOCK
-            if profile.use_mlock
-            else llama_cpp.LLAMA_LOAD_MODE_MMAP
-        )
-        if profile.use_mmap
-        else (
-            llama_cpp.LLAMA_LOAD_MODE_MLOCK if profile.use_mlock else llama_cpp.LLAMA_LOAD_MODE_NONE
-        )
-    )
-    if profile.tensor_split:
-        size = llama_cpp.llama_max_devices()
-        shares = (*profile.tensor_split[:size], *[0.0] * (size - len(profile.tensor_split)))
-        params.tensor_split = (ctypes.c_float * size)(*shares)
-    return params

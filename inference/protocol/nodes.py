@@ -4,10 +4,15 @@ import msgspec
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
-    """One place to put a model: the host's CPU or a GPU. Byte counts are 0 where unknown."""
+    """One place to put a model: the host (cpu), a gpu, or one that shares the host's memory (igpu).
+
+    GPUs are in the order that main_gpu and tensor_split count them. Byte counts are 0 where
+    unknown.
+    """
 
     kind: str
     name: str = ""
+    description: str = ""
     total_bytes: int = 0
     free_bytes: int = 0
 
@@ -24,3 +29,9 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[Device, ...] = ()
     replicas: tuple[str, ...] = ()
     is_draining: bool = False
+
+
+def usable_gpus(devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Give the GPUs a model is spread over: integrated ones only where there is no other."""
+    discrete = tuple(device for device in devices if device.kind == "gpu")
+    return discrete or tuple(device for device in devices if device.kind == "igpu")
