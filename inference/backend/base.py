@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from inference.protocol.events import TokenLogprob
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
+from inference.protocol.text import PairLayout
 
 Row = NDArray[np.float32]
 Rows = NDArray[np.float32]
@@ -83,12 +84,26 @@ class Model(Protocol):
         """Turn token ids back into the bytes they were made of."""
         ...
 
+    @property
+    def eog_tokens(self) -> NDArray[np.int32]:
+        """The tokens with which the model ends its answer."""
+        ...
+
+    @property
+    def suppressed_tokens(self) -> NDArray[np.int32]:
+        """The tokens that its makers want never to be generated."""
+        ...
+
     def control_tokens(self) -> dict[str, int]:
         """Map the spelling of each control token to its id."""
         ...
 
     def is_end_of_generation(self, token: int) -> bool:
         """Tell whether a model ends its answer with this token."""
+        ...
+
+    def pair_layout(self) -> PairLayout:
+        """Tell how a query and a document are joined, to be scored together."""
         ...
 
 
@@ -122,31 +137,69 @@ class Backend(Protocol):
         """Replace a sequence by the first tokens of another; returns how many it holds now."""
         ...
 
+    @property
+    def state_window(self) -> int | None:
+        """For how many of its last tokens a copied or saved state is complete.
+
+        None means for all of them: it can be cut anywhere. 0 means that it can never be cut.
+        """
+        ...
+
+    def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
+        """Copy the state of a sequence out of the cache; None where it is too large."""
+        ...
+
+    def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of a saved one; returns how many it holds now.
+
+        The state must be one that this context saved: its bytes are not checked.
+        """
+        ...
+
     def close(self) -> None:
         """Free the context; the model stays."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class InputPart:
+    """Tokens of one input at positions ``start``.., as sequence ``seq_id``."""
+
+    seq_id: int
+    start: int
+    tokens: Sequence[int]
+    is_last: bool
+
+
 class Embedder(Protocol):
-    """One context that turns sequences into pooled vectors. One thread only."""
+    """One context that turns inputs into vectors. One thread only.
+
+    Inputs share a batch of at most ``max_batch_tokens`` and ``max_batch_inputs``. Where
+    ``can_split``, an input may come in parts over several batches, and all inputs that have begun
+    and not ended hold at most ``num_cells`` tokens; elsewhere inputs come whole, and one alone may
+    exceed ``max_batch_tokens``.
+    """
+
+    max_batch_tokens: int
+    max_batch_inputs: int
+    can_split: bool
+    num_cells: int
 
     @property
     def model(self) -> Model:
         """The model behind the context."""
         ...
 
-    @property
-    def max_batch_tokens(self) -> int:
-        """Tokens that fit one batch."""
+    def embed(self, parts: Sequence[InputPart]) -> list[NDArray[np.float32]]:
+        """Compute one batch; raises DecodeError.
+
+        Returns a table per part: where inputs are pooled one row for a last part and none for
+        others, elsewhere a row per token. Its inputs keep their memory until ``drop``.
+        """
         ...
 
-    @property
-    def max_batch_inputs(self) -> int:
-        """Sequences that fit one batch."""
-        ...
-
-    def embed(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Compute one vector per input in one batch; raises DecodeError."""
+    def drop(self, seq_id: int) -> None:
+        """Forget an input, whole or begun."""
         ...
 
     def close(self) -> None:

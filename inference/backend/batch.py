@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import llama_cpp
 import numpy as np
 
-from inference.backend.base import Slice
+from inference.backend.base import InputPart, Slice
 
 
 class Batch:
@@ -47,14 +47,14 @@ class Batch:
         self.native.n_tokens = at
         return num_rows
 
-    def fill_pooled(self, inputs: Sequence[Sequence[int]]) -> None:
-        """Lay whole inputs into the batch, input i as sequence i, every token an output."""
+    def fill_parts(self, parts: Sequence[InputPart]) -> None:
+        """Lay parts of inputs into the batch, every token an output."""
         at = 0
-        for seq_id, tokens in enumerate(inputs):
-            end = at + len(tokens)
-            self._tokens[at:end] = tokens
-            self._positions[at:end] = np.arange(end - at)
-            self._seq_pointers[at:end] = self._seq_base + 4 * seq_id
+        for part in parts:
+            end = at + len(part.tokens)
+            self._tokens[at:end] = part.tokens
+            self._positions[at:end] = np.arange(part.start, part.start + end - at)
+            self._seq_pointers[at:end] = self._seq_base + 4 * part.seq_id
             at = end
         self._wants_logits[:at] = 1
         self.native.n_tokens = at

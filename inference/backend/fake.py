@@ -9,14 +9,18 @@ import zlib
 from collections.abc import Callable, Sequence
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.backend.base import DecodeError, Sampler, Slice
-from inference.backend.greedy import GreedySampler
+from inference.backend.base import DecodeError, InputPart, Sampler, Slice
+from inference.backend.greedy import BestToken
+from inference.backend.logit_edits import LogitEdits
+from inference.backend.token_sampler import TokenSampler
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts, RuntimeProfile
+from inference.protocol.text import PairLayout
 
 EOS, BOS, FIRST_BYTE = 0, 1, 2
 NUM_VOCAB = FIRST_BYTE + 256
@@ -32,19 +36,32 @@ class FakeModel:
     def __init__(self, context_length: int = 8192) -> None:
         self.context_length = context_length
         self.eog_tokens: NDArray[np.int32] = np.array([EOS], np.int32)
-
-    def facts(self) -> ModelFacts:
-        """Tell what the model says of itself."""
-        return ModelFacts(
+        self.suppressed_tokens: NDArray[np.int32] = np.empty(0, np.int32)
+        self._facts = ModelFacts(
             num_vocab=NUM_VOCAB,
-            context_length=self.context_length,
-            num_ctx_train=self.context_length,
+            context_length=context_length,
+            num_ctx_train=context_length,
             num_embd=_DIMENSIONS,
             description="fake",
             bos_token="<s>",
             eos_token="</s>",
             bos_token_id=BOS,
             eos_token_id=EOS,
+            num_prefix_tokens=1,
+        )
+
+    def facts(self) -> ModelFacts:
+        """Tell what the model says of itself."""
+        return self._facts
+
+    def pair_layout(self) -> PairLayout:
+        """Join pairs as an encoder does."""
+        return PairLayout(before=(BOS,), between=(EOS,), after=(EOS,))
+
+    def describe_vectors(self, pooling: str, num_dimensions: int) -> None:
+        """Note what vectors are computed from the model, for its facts."""
+        self._facts = msgspec.structs.replace(
+            self._facts, pooling=pooling, num_dimensions=num_dimensions
         )
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
@@ -137,11 +154,11 @@ class FakeBackend:
         return row
 
 
-class _CountedSampler(GreedySampler):
+class _CountedSampler(TokenSampler):
     """A greedy sampler that tells its backend when it is closed."""
 
     def __init__(self, backend: FakeBackend, job: GenerationJob) -> None:
-        super().__init__(backend.model, job, backend.model.eog_tokens)
+        super().__init__(backend.model, job, BestToken(), LogitEdits(backend.model, job))
         self._backend: FakeBackend | None = backend
 
     def close(self) -> None:
@@ -152,29 +169,63 @@ class _CountedSampler(GreedySampler):
 
 
 class FakeEmbedder:
-    """Vectors that depend on every token of an input."""
+    """Vectors that depend on every token of an input; strict about parts, like FakeBackend."""
 
     max_batch_tokens = 512
     max_batch_inputs = 16
 
-    def __init__(self, model: FakeModel, fails_for: Callable[[Sequence[int]], bool]) -> None:
+    def __init__(
+        self,
+        model: FakeModel,
+        *,
+        fails_for: Callable[[Sequence[int]], bool] = lambda _: False,
+        can_split: bool = False,
+        token_seconds: float = 0.0,
+        pooling: str = "mean",
+    ) -> None:
         self.model = model
         self.fails_for = fails_for
+        self.can_split = can_split
+        self.num_cells = model.context_length + self.max_batch_tokens if can_split else 2**62
+        self.begun: dict[int, list[int]] = {}
         self.batches: list[tuple[int, ...]] = []
+        self._token_seconds = token_seconds
+        model.describe_vectors(pooling, _DIMENSIONS)
 
-    def embed(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Compute one vector per input."""
-        assert sum(map(len, inputs)) <= self.max_batch_tokens
-        assert len(inputs) <= self.max_batch_inputs
-        self.batches.append(tuple(map(len, inputs)))
-        if any(map(self.fails_for, inputs)):
+    def embed(self, parts: Sequence[InputPart]) -> list[NDArray[np.float32]]:
+        """Compute one vector per input that is complete."""
+        sizes = tuple(len(part.tokens) for part in parts)
+        assert sum(sizes) <= self.max_batch_tokens or (len(sizes) == 1 and not self.can_split)
+        assert len({part.seq_id for part in parts}) == len(parts) <= self.max_batch_inputs
+        time.sleep(self._token_seconds * sum(sizes))
+        self.batches.append(sizes)
+        if any(self.fails_for(part.tokens) for part in parts):
             raise DecodeError(-3)
-        seeds = [zlib.crc32(np.array(tokens, np.int32).tobytes()) for tokens in inputs]
-        draws = [np.random.default_rng(seed).standard_normal(_DIMENSIONS) for seed in seeds]
-        return np.array(draws, np.float32)
+        return [self._rows(part) for part in parts]
+
+    def drop(self, seq_id: int) -> None:
+        """Forget an input."""
+        self.begun.pop(seq_id, None)
 
     def close(self) -> None:
         """Do nothing."""
+
+    def _rows(self, part: InputPart) -> NDArray[np.float32]:
+        tokens = self.begun.setdefault(part.seq_id, [])
+        assert len(tokens) == part.start, "positions must follow each other"
+        assert self.can_split or part.is_last
+        tokens.extend(part.tokens)
+        assert sum(map(len, self.begun.values())) <= self.num_cells
+        if self.model.facts().pooling == "none":
+            ends = range(part.start + 1, len(tokens) + 1)
+            return np.stack([_draw_row(tokens[:end]) for end in ends])
+        rows = [_draw_row(tokens)] if part.is_last else []
+        return np.array(rows, np.float32).reshape(-1, _DIMENSIONS)
+
+
+def _draw_row(tokens: Sequence[int]) -> NDArray[np.float32]:
+    seed = zlib.crc32(np.array(tokens, np.int32).tobytes())
+    return np.random.default_rng(seed).standard_normal(_DIMENSIONS).astype(np.float32)
 
 
 def letter_by_checksum(sequence: Sequence[int]) -> int:

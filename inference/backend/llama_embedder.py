@@ -1,60 +1,75 @@
-"""How do many inputs become pooled vectors in one llama.cpp batch?"""
+"""How do many inputs become vectors in one llama.cpp batch?"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.backend import native
-from inference.backend.base import DecodeError
+from inference.backend.base import DecodeError, Embedder, InputPart
 from inference.backend.batch import Batch
+from inference.backend.kv_pages import untouched_pages_released
 from inference.backend.llama import open_context, view_floats
 from inference.backend.llama_model import LlamaModel
 from inference.backend.params import base_params
-from inference.protocol.errors import EngineError, ErrorCode
+from inference.backend.pooling import NATIVE_POOLING, choose_pooling
+from inference.backend.row_pool import Pooling, RowPool
 from inference.protocol.replicas import RuntimeProfile
 
-_MAX_INPUTS = 64
-_POOLING = {
-    "": llama_cpp.LLAMA_POOLING_TYPE_UNSPECIFIED,
-    "mean": llama_cpp.LLAMA_POOLING_TYPE_MEAN,
-    "cls": llama_cpp.LLAMA_POOLING_TYPE_CLS,
-    "last": llama_cpp.LLAMA_POOLING_TYPE_LAST,
-    "rank": llama_cpp.LLAMA_POOLING_TYPE_RANK,
-}
+MAX_INPUTS = 64
+_UNBOUNDED = 2**62
+
+Rows = NDArray[np.float32]
 
 
-class LlamaEmbedder:
-    """One context with pooling: for encoders such as BERT, and for causal models alike."""
+def open_embedder(model: LlamaModel, profile: RuntimeProfile, *, is_rank: bool) -> Embedder:
+    """Make the context that suits the model; raises EngineError. The model learns of its vectors."""
+    is_causal = _is_causal(model, profile)
+    pooling = choose_pooling(model, profile.pooling, is_rank=is_rank, is_causal=is_causal)
+    num_dimensions = int(
+        llama_cpp.llama_model_n_cls_out(model.handle)
+        if is_rank
+        else llama_cpp.llama_model_n_embd_out(model.handle)
+    )
+    model.describe_vectors(pooling, num_dimensions)
+    kind = CausalEmbedder if is_causal else EncoderEmbedder
+    return kind(model, profile, pooling, num_dimensions)
 
-    max_batch_inputs = _MAX_INPUTS
 
-    def __init__(self, model: LlamaModel, profile: RuntimeProfile) -> None:
+class EncoderEmbedder:
+    """Reads each input whole, as BERT does: every token attends to all others of its input."""
+
+    can_split = False
+    num_cells = _UNBOUNDED
+    max_batch_inputs = MAX_INPUTS
+
+    def __init__(
+        self, model: LlamaModel, profile: RuntimeProfile, pooling: str, num_dimensions: int
+    ) -> None:
         self.model = model
-        self.max_batch_tokens = max(model.context_length, profile.step_token_budget)
-        self._context = self._open(profile)
+        self.max_batch_tokens = profile.step_token_budget
+        self._is_pooled, self._num_columns = pooling != "none", num_dimensions
+        size = _round_up(max(model.context_length, self.max_batch_tokens))
+        self._context = open_context(model, _params(profile, pooling, size, size))
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self._batch = Batch(self.max_batch_tokens, _MAX_INPUTS)
-        is_rank = llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK
-        self._num_columns = int(
-            llama_cpp.llama_model_n_cls_out(model.handle)
-            if is_rank
-            else llama_cpp.llama_model_n_embd_out(model.handle)
-        )
+        self._batch = Batch(size, MAX_INPUTS)
 
-    def embed(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Compute one vector per input in one batch; raises DecodeError."""
-        self._batch.fill_pooled(inputs)
+    def embed(self, parts: Sequence[InputPart]) -> list[Rows]:
+        """Compute one batch; raises DecodeError."""
+        self._batch.fill_parts(parts)
         if self._memory:
             llama_cpp.llama_memory_clear(self._memory, False)
-            code = llama_cpp.llama_decode(self._context, self._batch.native)
-        else:
-            code = llama_cpp.llama_encode(self._context, self._batch.native)
+        code = llama_cpp.llama_encode(self._context, self._batch.native)
         if code != 0:
             raise DecodeError(code)
-        return np.concatenate([self._vector(seq_id) for seq_id in range(len(inputs))])
+        if self._is_pooled:
+            return [_read_vector(self._context, part, self._num_columns) for part in parts]
+        return [rows.copy() for rows in _read_rows(self._context, parts, self._num_columns)]
+
+    def drop(self, seq_id: int) -> None:
+        """Do nothing: each batch forgets the one before it."""
 
     def close(self) -> None:
         """Free the context; the model stays."""
@@ -62,33 +77,108 @@ class LlamaEmbedder:
         if context:
             llama_cpp.llama_free(context)
 
-    def _vector(self, seq_id: int) -> NDArray[np.float32]:
-        pointer = llama_cpp.llama_get_embeddings_seq(self._context, seq_id)
-        address = native.address_of(pointer)
-        if not address:
-            raise DecodeError(0)
-        return view_floats(address, 1, self._num_columns)
 
-    def _open(self, profile: RuntimeProfile) -> int:
-        """Make the context; a model that says nothing of pooling gets that of its last token."""
-        if profile.pooling not in _POOLING:
-            known = ", ".join(name for name in _POOLING if name)
-            raise EngineError(
-                ErrorCode.ENGINE_FAILED, f"Unknown pooling '{profile.pooling}'; known are {known}."
-            )
-        context = open_context(self.model, self._params(profile, _POOLING[profile.pooling]))
-        if llama_cpp.llama_pooling_type(context) != llama_cpp.LLAMA_POOLING_TYPE_NONE:
-            return context
+class CausalEmbedder:
+    """Reads inputs part by part, as generation does, so that a long one never takes a long step.
+
+    llama.cpp pools within one batch only, so the rows of tokens are pooled here. Scores alone come
+    from its graph: they need the last token, which is in the last part.
+    """
+
+    can_split = True
+    max_batch_inputs = MAX_INPUTS
+
+    def __init__(
+        self, model: LlamaModel, profile: RuntimeProfile, pooling: str, num_dimensions: int
+    ) -> None:
+        self.model = model
+        self.max_batch_tokens = profile.step_token_budget
+        self.num_cells = model.context_length + self.max_batch_tokens
+        self._num_columns = num_dimensions
+        self._pool: RowPool | None = None
+        if pooling != "rank":
+            self._pool, pooling = RowPool(cast(Pooling, pooling), num_dimensions), "none"
+        size = _round_up(self.max_batch_tokens)
+        with untouched_pages_released():
+            params = _params(profile, pooling, _round_up(self.num_cells), size)
+            self._context = open_context(model, params)
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = Batch(size, MAX_INPUTS)
+
+    def embed(self, parts: Sequence[InputPart]) -> list[Rows]:
+        """Compute one batch; raises DecodeError."""
+        self._batch.fill_parts(parts)
+        code = llama_cpp.llama_decode(self._context, self._batch.native)
+        if code != 0:
+            for part in parts:
+                llama_cpp.llama_memory_seq_rm(self._memory, part.seq_id, part.start, -1)
+            raise DecodeError(code)
+        if self._pool is None:
+            return [self._read_scores(part) for part in parts]
+        rows = _read_rows(self._context, parts, self._num_columns)
+        return [
+            self._pool.add(part.seq_id, own, is_last=part.is_last)
+            for part, own in zip(parts, rows, strict=True)
+        ]
+
+    def drop(self, seq_id: int) -> None:
+        """Forget an input, whole or begun."""
+        llama_cpp.llama_memory_seq_rm(self._memory, seq_id, -1, -1)
+        if self._pool is not None:
+            self._pool.drop(seq_id)
+
+    def close(self) -> None:
+        """Free the context; the model stays."""
+        context, self._context = self._context, 0
+        if context:
+            llama_cpp.llama_free(context)
+
+    def _read_scores(self, part: InputPart) -> Rows:
+        if not part.is_last:
+            return np.empty((0, self._num_columns), np.float32)
+        return _read_vector(self._context, part, self._num_columns)
+
+
+def _is_causal(model: LlamaModel, profile: RuntimeProfile) -> bool:
+    """Tell whether tokens see only those before them; a small context is made to ask."""
+    context = open_context(model, _params(profile, "none", MAX_INPUTS, MAX_INPUTS))
+    try:
+        return (
+            bool(llama_cpp.llama_get_memory(context))
+            and bool(llama_cpp.llama_get_causal_attn(context))
+            and not llama_cpp.llama_model_has_encoder(model.handle)
+        )
+    finally:
         llama_cpp.llama_free(context)
-        last = llama_cpp.LLAMA_POOLING_TYPE_LAST
-        return open_context(self.model, self._params(profile, last))
 
-    def _params(self, profile: RuntimeProfile, pooling: int) -> Any:
-        """An input must lie in one physical batch, so that logical and physical size are one."""
-        params = base_params(profile)
-        params.embeddings = True
-        params.pooling_type = pooling
-        params.n_ctx = params.n_batch = params.n_ubatch = self.max_batch_tokens
-        params.n_seq_max = _MAX_INPUTS
-        params.kv_unified = True
-        return params
+
+def _params(profile: RuntimeProfile, pooling: str, num_cells: int, num_tokens: int) -> Any:
+    """Pooling works within one physical batch, so that logical and physical size are one."""
+    params = base_params(profile)
+    params.embeddings = True
+    params.pooling_type = NATIVE_POOLING[pooling]
+    params.n_ctx, params.n_batch, params.n_ubatch = num_cells, num_tokens, num_tokens
+    params.n_seq_max = MAX_INPUTS
+    params.kv_unified = True
+    return params
+
+
+def _round_up(num_tokens: int) -> int:
+    """Give a multiple of the inputs: llama.cpp ends the process for a batch that is none."""
+    return -(-num_tokens // MAX_INPUTS) * MAX_INPUTS
+
+
+def _read_vector(context: int, part: InputPart, num_columns: int) -> Rows:
+    address = native.address_of(llama_cpp.llama_get_embeddings_seq(context, part.seq_id))
+    if not address:
+        raise DecodeError(0)
+    return view_floats(address, 1, num_columns).copy()
+
+
+def _read_rows(context: int, parts: Sequence[InputPart], num_columns: int) -> list[Rows]:
+    """View the rows of each part's tokens, valid until the next batch."""
+    address = native.address_of(llama_cpp.llama_get_embeddings(context))
+    if not address:
+        raise DecodeError(0)
+    ends = np.cumsum([len(part.tokens) for part in parts])
+    return np.split(view_floats(address, int(ends[-1]), num_columns), ends[:-1])

@@ -4,15 +4,18 @@ import ctypes
 from collections.abc import Callable, Sequence
 
 import llama_cpp
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.backend import native
 from inference.backend.devices import check_devices, list_native_devices
+from inference.backend.grammars import Grammars
 from inference.backend.memory_lock import allow_memory_lock
 from inference.backend.params import model_params, start_numa
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ModelFacts, ReplicaSpec
+from inference.protocol.text import PairLayout
 
 
 class LlamaModel:
@@ -33,7 +36,9 @@ class LlamaModel:
             if llama_cpp.llama_vocab_is_eog(self.vocab, token)
         )
         self.eog_tokens: NDArray[np.int32] = np.array(sorted(self._eog), np.int32)
+        self.suppressed_tokens = self._read_suppressed_tokens()
         self._facts = self._read_facts()
+        self.grammars = Grammars(self)
 
     def facts(self) -> ModelFacts:
         """Tell what the model says of itself."""
@@ -87,6 +92,30 @@ class LlamaModel:
         """Tell whether the model ends its answer with this token."""
         return token in self._eog
 
+    def pair_layout(self) -> PairLayout:
+        """Tell how a query and a document are joined, as llama-server does."""
+        vocab = self.vocab
+        template = llama_cpp.llama_model_chat_template(self.handle, b"rerank")
+        if template:
+            return PairLayout(template=template.decode("utf-8", "replace"))
+        start = (int(llama_cpp.llama_vocab_bos(vocab)),)
+        separator = (int(llama_cpp.llama_vocab_sep(vocab)),)
+        end = (int(llama_cpp.llama_vocab_eos(vocab)),)
+        end = end if end[0] >= 0 else separator
+        is_ended = llama_cpp.llama_vocab_get_add_eos(vocab)
+        is_separated = llama_cpp.llama_vocab_get_add_sep(vocab)
+        return PairLayout(
+            before=start if llama_cpp.llama_vocab_get_add_bos(vocab) else (),
+            between=(*(end if is_ended else ()), *(separator if is_separated else ())),
+            after=end if is_ended else (),
+        )
+
+    def describe_vectors(self, pooling: str, num_dimensions: int) -> None:
+        """Note what vectors are computed from the model, for its facts."""
+        self._facts = msgspec.structs.replace(
+            self._facts, pooling=pooling, num_dimensions=num_dimensions
+        )
+
     def close(self) -> None:
         """Free the weights; nothing may use the model afterwards."""
         handle, self.handle = self.handle, 0
@@ -111,12 +140,18 @@ class LlamaModel:
             if llama_cpp.llama_vocab_get_attr(self.vocab, token) & special
         }
 
+    def _read_suppressed_tokens(self) -> NDArray[np.int32]:
+        count = ctypes.c_int32()
+        tokens = llama_cpp.llama_vocab_get_suppress_tokens(self.vocab, ctypes.byref(count))
+        return np.array([tokens[i] for i in range(count.value)], np.int32)
+
     def _read_facts(self) -> ModelFacts:
         template = llama_cpp.llama_model_chat_template(self.handle, None)
         description = ctypes.create_string_buffer(256)
         llama_cpp.llama_model_desc(self.handle, description, len(description))
         bos = int(llama_cpp.llama_vocab_bos(self.vocab))
         eos = int(llama_cpp.llama_vocab_eos(self.vocab))
+        num_prefix, num_suffix = self._count_added_tokens()
         return ModelFacts(
             num_vocab=self.num_vocab,
             context_length=self.context_length,
@@ -133,7 +168,19 @@ class LlamaModel:
             chat_template=template.decode("utf-8", "replace") if template else "",
             has_encoder=bool(llama_cpp.llama_model_has_encoder(self.handle)),
             vocab_type=int(llama_cpp.llama_vocab_type(self.vocab)),
+            num_prefix_tokens=num_prefix,
+            num_suffix_tokens=num_suffix,
         )
+
+    def _count_added_tokens(self) -> tuple[int, int]:
+        """Count the special tokens that are put before and after a text."""
+        bare = self.tokenize("a", add_special=False, parse_special=False)
+        whole = self.tokenize("a", add_special=True, parse_special=False)
+        num_added = len(whole) - len(bare)
+        num_prefix = next(
+            (at for at in range(num_added + 1) if whole[at : at + len(bare)] == bare), num_added
+        )
+        return num_prefix, num_added - num_prefix
 
     def _spell(self, token: int) -> str:
         return self.token_bytes(token).decode("utf-8", "replace") if token >= 0 else ""

@@ -1,8 +1,8 @@
 """Where are embeddings computed? On one thread, fed by commands, asleep when there is no work."""
 
 from inference.backend.base import Embedder
+from inference.embedding.admission import check_inputs
 from inference.embedding.batcher import Batcher
-from inference.engine.admission import check_tokens
 from inference.engine.command_thread import CommandThread
 from inference.engine.runner import EventSink
 from inference.protocol.errors import EngineError, ErrorCode
@@ -11,7 +11,7 @@ from inference.protocol.replicas import EngineStats, SlotStats
 
 
 class EmbeddingThread:
-    """Runs the batches of an embedding model; implements Runner."""
+    """Runs the batches of an embedding or reranking model; implements Runner."""
 
     def __init__(self, embedder: Embedder, sink: EventSink) -> None:
         self._facts = embedder.model.facts()
@@ -30,13 +30,11 @@ class EmbeddingThread:
         """Take a job; raises EngineError where it can never run, naming the input at fault."""
         self._thread.check_running()
         if not isinstance(job, EmbeddingJob):
+            what = "a reranking" if self._facts.pooling == "rank" else "an embedding"
             raise EngineError(
-                ErrorCode.WRONG_MODEL_KIND, "This is an embedding model; it does not generate text."
+                ErrorCode.WRONG_MODEL_KIND, f"This is {what} model; it does not generate text."
             )
-        if not job.inputs:
-            raise EngineError(ErrorCode.INVALID_PROMPT, "There is nothing to embed.")
-        for index, tokens in enumerate(job.inputs):
-            self._check_input(index, tokens)
+        check_inputs(job, self._facts)
         self._thread.add(job)
 
     def cancel(self, job_id: str) -> None:
@@ -50,17 +48,3 @@ class EmbeddingThread:
     def slots(self) -> tuple[SlotStats, ...]:
         """Give nothing: inputs share batches, not seats."""
         return ()
-
-    def _check_input(self, index: int, tokens: tuple[int, ...]) -> None:
-        if not tokens:
-            raise EngineError(ErrorCode.INVALID_PROMPT, f"Input {index} is empty.")
-        limit = self._facts.context_length
-        if len(tokens) > limit:
-            raise EngineError(
-                ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"Input {index} has {len(tokens)} tokens, but the model takes at most {limit}.",
-            )
-        try:
-            check_tokens(tokens, self._facts.num_vocab)
-        except EngineError as error:
-            raise EngineError(error.code, f"Input {index}: {error.message}") from None

@@ -1,18 +1,40 @@
-"""How does a row of numbers travel?"""
+"""How does a row of numbers become a vector that travels?"""
 
 import base64
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.protocol.jobs import EUCLIDEAN
 
-def normalize_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale each row to length one; rows of zeros stay as they are."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    normalized = rows / np.where(lengths > 0, lengths, 1)
-    return normalized.astype(np.float32)
+UNSCALED, INT16 = -1, 0
+_INT16_RANGE = 32760.0
+
+Rows = NDArray[np.float32]
 
 
-def encode_row(row: NDArray[np.float32]) -> str:
-    """Give the base64 form of little-endian float32 numbers."""
-    return base64.b64encode(row.astype("<f4").tobytes()).decode("ascii")
+def scale_rows(rows: Rows, norm: int) -> Rows:
+    """Bring each row to length one by a p-norm, or as UNSCALED and INT16 say.
+
+    The results are llama-server's. Rows of zeros stay as they are.
+    """
+    if norm == UNSCALED:
+        return rows
+    wide = rows.astype(np.float64)
+    largest = np.abs(wide).max(axis=1, keepdims=True, initial=0.0)
+    largest[largest == 0] = 1
+    if norm == INT16:
+        return (wide * (_INT16_RANGE / largest)).astype(np.float32)
+    if norm == EUCLIDEAN:
+        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, np.newaxis]
+    else:
+        # Powers of numbers above one would overflow, of small ones vanish.
+        powers = (np.abs(wide) / largest) ** norm
+        lengths = largest * powers.sum(axis=1, keepdims=True) ** (1 / norm)
+    lengths[lengths == 0] = 1
+    return (wide / lengths).astype(np.float32)
+
+
+def encode_rows(rows: Rows) -> str:
+    """Give the base64 form of rows, one after another, as little-endian float32."""
+    return base64.b64encode(rows.astype("<f4", copy=False).tobytes()).decode("ascii")

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from inference.backend.base import Model
 from inference.backend.fake import FakeEmbedder, fake_from_path
+from inference.embedding.shared_thread import SharedThread
 from inference.embedding.thread import EmbeddingThread
 from inference.engine.runner import EventSink, Runner
 from inference.engine.thread import EngineThread
-from inference.protocol.replicas import ReplicaSpec
+from inference.protocol.replicas import ModelKind, ReplicaSpec
 
 FAKE_PREFIX = "fake:"
 
@@ -33,20 +34,27 @@ def build_engine(
         return _build_fake(spec, sink)
     # Only a replica needs the native library; tests and tools import this module without it.
     from inference.backend.llama import LlamaBackend
-    from inference.backend.llama_embedder import LlamaEmbedder
+    from inference.backend.llama_embedder import open_embedder
     from inference.backend.llama_model import load_model
 
     model = load_model(spec, progress)
     if spec.kind.is_generative:
         backend = LlamaBackend(model, spec.profile)
+        if spec.profile.serves_embeddings:
+            embedder = open_embedder(model, spec.profile, is_rank=False)
+            return LoadedEngine(model, SharedThread(backend, embedder, spec.profile, sink))
         return LoadedEngine(model, EngineThread(backend, spec.profile, sink))
-    embedder = LlamaEmbedder(model, spec.profile)
+    embedder = open_embedder(model, spec.profile, is_rank=spec.kind is ModelKind.RERANK)
     return LoadedEngine(model, EmbeddingThread(embedder, sink))
 
 
 def _build_fake(spec: ReplicaSpec, sink: EventSink) -> LoadedEngine:
     backend = fake_from_path(spec.files[0], spec.profile)
-    if spec.kind.is_generative:
-        return LoadedEngine(backend.model, EngineThread(backend, spec.profile, sink))
-    embedder = FakeEmbedder(backend.model, lambda _: False)
-    return LoadedEngine(backend.model, EmbeddingThread(embedder, sink))
+    model, profile = backend.model, spec.profile
+    if not spec.kind.is_generative:
+        pooling = "rank" if spec.kind is ModelKind.RERANK else "mean"
+        return LoadedEngine(model, EmbeddingThread(FakeEmbedder(model, pooling=pooling), sink))
+    if not profile.serves_embeddings:
+        return LoadedEngine(model, EngineThread(backend, profile, sink))
+    embedder = FakeEmbedder(model, can_split=True)
+    return LoadedEngine(model, SharedThread(backend, embedder, profile, sink))

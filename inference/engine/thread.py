@@ -14,21 +14,25 @@ from inference.protocol.replicas import EngineStats, RuntimeProfile, SlotStats
 _SWITCH_SECONDS = 0.0005
 
 
+def yield_sooner() -> None:
+    """Have the other threads of the process yield to the engine's sooner.
+
+    After each decode it waits for the GIL; at Python's 5 ms that would be a tenth of a step.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
 class EngineThread:
     """Runs the engine of a generative model; implements Runner."""
 
     def __init__(self, backend: Backend, profile: RuntimeProfile, sink: EventSink) -> None:
-        self._backend = backend
+        self._backend, self._profile = backend, profile
         self._engine = Engine(backend, profile, sink)
         self._thread: CommandThread[Sequence] = CommandThread(self._engine, "engine")
 
     def start(self) -> None:
-        """Begin to work, and have other threads of the process yield to the engine sooner.
-
-        After each decode the engine waits for the GIL; at Python's 5 ms that would be a tenth of
-        a step.
-        """
-        sys.setswitchinterval(_SWITCH_SECONDS)
+        """Begin to work."""
+        yield_sooner()
         self._thread.start()
 
     def stop(self) -> None:
@@ -38,7 +42,7 @@ class EngineThread:
     def submit(self, job: Job) -> None:
         """Take a job; raises EngineError where it can never run. Grammars are compiled here."""
         self._thread.check_running()
-        self._thread.add(admit(job, self._backend))
+        self._thread.add(admit(job, self._backend, self._profile))
 
     def cancel(self, job_id: str) -> None:
         """End a job before the next step."""

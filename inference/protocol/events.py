@@ -62,7 +62,11 @@ class PromptLogprobs(msgspec.Struct, frozen=True, tag="l", array_like=True):
 
 
 class Vectors(msgspec.Struct, frozen=True, tag="v", array_like=True):
-    """Embeddings from ``first_index`` on: base64 of little-endian float32."""
+    """Vectors of the inputs from ``first_index`` on, as base64 of little-endian float32.
+
+    A text holds rows of ``dimensions`` numbers: one, or, where nothing is pooled, one per token.
+    The rows of a long input may come in several events.
+    """
 
     first_index: int
     dimensions: int

@@ -5,6 +5,7 @@ import msgspec
 from inference.protocol.sampling import SamplingParams
 
 SCHEMA_VERSION = 1
+EUCLIDEAN = 2
 
 
 class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_defaults=True):
@@ -54,7 +55,12 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
 
 
 class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):
-    """Texts of one request, already tokenized, each to become one vector."""
+    """Inputs of one request, already tokenized, each to become one vector.
+
+    For a reranking model an input is a joined pair, and its vector the scores. ``norm`` scales
+    vectors to length one by that p-norm; -1 leaves them, 0 scales the largest number to the range
+    of 16-bit integers. ``num_dimensions`` keeps that many numbers, before scaling; 0 keeps all.
+    """
 
     id: str
     deployment: str
@@ -62,7 +68,8 @@ class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_
     gateway: str
     inputs: tuple[tuple[int, ...], ...]
     deadline: float
-    normalize: bool = True
+    norm: int = EUCLIDEAN
+    num_dimensions: int = 0
     priority: int = 0
     attempt: int = 1
     schema_version: int = SCHEMA_VERSION

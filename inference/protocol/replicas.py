@@ -83,6 +83,13 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         wanted = max(self.num_slots * (1 + self.num_draft_tokens), _FEWEST_ROWS)
         return min(wanted, self.max_step_tokens)
 
+    @property
+    def prefill_cut(self) -> int:
+        """The multiples at which a deterministic deployment cuts prompts; 0 elsewhere."""
+        if not self.is_deterministic:
+            return 0
+        return max(2, min(self.prefill_chunk // 2, self.max_step_rows))
+
 
 class LoraAdapter(msgspec.Struct, frozen=True, kw_only=True):
     """An adapter loaded beside a model; requests name it by its place in the list.
@@ -131,6 +138,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the loaded model says of itself, for validation in the gateway.
 
     ``context_length`` is what one sequence may hold here, ``num_ctx_train`` in training.
+    ``num_prefix_tokens`` and ``num_suffix_tokens`` are added around a text. ``pooling`` (none,
+    mean, cls, last, rank) is empty where no vectors are computed; a vector has ``num_dimensions``.
     """
 
     num_vocab: int = 0
@@ -148,6 +157,10 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     chat_template: str = ""
     has_encoder: bool = False
     vocab_type: int = 0
+    num_prefix_tokens: int = 0
+    num_suffix_tokens: int = 0
+    pooling: str = ""
+    num_dimensions: int = 0
 
 
 class SlotStats(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,28 @@ class RenderChat(msgspec.Struct, frozen=True, kw_only=True, tag="render_chat"):
     template_kwargs: dict[str, Any] = {}
 
 
-TextQuestion = Tokenize | Detokenize | RenderChat
+class JoinPairs(msgspec.Struct, frozen=True, kw_only=True, tag="join_pairs"):
+    """Join a query with each document as the model was trained to score them.
+
+    ``max_tokens`` above 0 cuts the ends of documents off where a pair would be longer. Control
+    tokens come from the layout only.
+    """
+
+    query: str
+    documents: tuple[str, ...]
+    max_tokens: int = 0
+
+
+class PairLayout(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands around a query and a document: a template that names both, or token ids."""
+
+    template: str = ""
+    before: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+TextQuestion = Tokenize | Detokenize | RenderChat | JoinPairs
 
 
 class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +66,7 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tokenized(msgspec.Struct, frozen=True, kw_only=True, tag="tokenized"):
-    """Token ids per text; ``pieces`` (latin-1 text of each token's bytes) only when asked for."""
+    """Token ids per text or pair; ``pieces`` (latin-1 text of each token's bytes) only when asked for."""
 
     tokens: tuple[tuple[int, ...], ...]
     pieces: tuple[tuple[str, ...], ...] = ()

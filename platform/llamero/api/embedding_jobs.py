@@ -47,7 +47,7 @@ async def embed(
         gateway=dispatcher.gateway_id,
         inputs=tuple(tokens),
         deadline=time.time() + served.profile.job_timeout_seconds,
-        normalize=normalize,
+        norm=2 if normalize else -1,
     )
     stream = await dispatcher.submit(job, max_queue=served.profile.max_queue)
     vectors = await _gather(GenerationRun([stream]), len(tokens))

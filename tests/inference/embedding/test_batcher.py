@@ -12,7 +12,8 @@ import pytest
 from inference.backend.fake import FakeEmbedder, FakeModel
 from inference.embedding.batcher import Batcher
 from inference.embedding.thread import EmbeddingThread
-from inference.embedding.work import GROUP, EmbeddingWork, take_batch
+from inference.embedding.vectors import UNSCALED
+from inference.embedding.work import GROUP, EmbeddingWork, Room, Share, take_batch
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Done, Event, Failed, FinishReason, Started, Vectors
 from inference.protocol.jobs import EmbeddingJob
@@ -35,13 +36,17 @@ def make_embedding_job(
     )
 
 
+def make_room(num_inputs: int) -> Room:
+    return Room(list(range(num_inputs)), 2**62, can_split=False)
+
+
 class Bench:
     """A batcher over the fake embedder, stepped by hand."""
 
     def __init__(self, fails_for: Callable[[Sequence[int]], bool] = lambda _: False) -> None:
         self.now = 1000.0
         self.events: list[tuple[str, Event]] = []
-        self.embedder = FakeEmbedder(FakeModel(512), fails_for)
+        self.embedder = FakeEmbedder(FakeModel(512), fails_for=fails_for)
         self.batcher = Batcher(self.embedder, self.events.extend, lambda: self.now)
 
     def run(self) -> None:
@@ -78,7 +83,7 @@ def test_a_job_gets_its_vectors_and_ends() -> None:
 
 def test_normalising_is_a_choice() -> None:
     bench = Bench()
-    bench.batcher.add(make_embedding_job("raw", normalize=False))
+    bench.batcher.add(make_embedding_job("raw", norm=UNSCALED))
     bench.batcher.add(make_embedding_job("unit"))
     bench.run()
     raw, unit = bench.vectors("raw")[0], bench.vectors("unit")[0]
@@ -142,33 +147,61 @@ def test_cancel_and_deadline_end_a_job() -> None:
     assert isinstance(late, Failed) and late.code == ErrorCode.DEADLINE_EXCEEDED
 
 
-def test_random_jobs_all_get_all_their_vectors() -> None:
-    draw = random.Random(5)
-    line: deque[EmbeddingWork] = deque()
+def take_all(line: deque[EmbeddingWork], room: Room, max_tokens: int) -> list[list[Share]]:
+    """Take batch after batch, each computed before the next."""
+    batches = []
+    while line:
+        shares = take_batch(line, room, max_tokens)
+        assert shares
+        batches.append(shares)
+        for share in shares:
+            if share.part.is_last:
+                room.end(share.part.seq_id)
+    return batches
+
+
+@pytest.mark.parametrize("can_split", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_random_jobs_are_taken_whole_and_in_order(seed: int, can_split: bool) -> None:
+    draw = random.Random(seed)
+    room = Room(list(range(16)), 200 if can_split else 2**62, can_split)
     works = []
     for index in range(40):
-        sizes = [draw.randint(1, 60) for _ in range(draw.randint(1, 70))]
-        work = EmbeddingWork(make_embedding_job(f"job{index}", [(3,) * size for size in sizes]))
-        works.append(work)
-        line.append(work)
-    taken: dict[str, list[int]] = {work.job.id: [] for work in works}
-    while line:
-        shares = take_batch(line, 100, 16)
-        assert 0 < sum(share.count for share in shares) <= 16
-        assert sum(len(tokens) for share in shares for tokens in share.inputs) <= 100
+        longest = draw.choice([20, 60, 150])
+        sizes = [draw.randint(1, longest) for _ in range(draw.randint(1, 40))]
+        works.append(EmbeddingWork(make_embedding_job(f"job{index}", [(3,) * n for n in sizes])))
+    taken: dict[str, list[tuple[int, int, int]]] = {work.job.id: [] for work in works}
+    for shares in take_all(deque(works), room, 100):
+        num_tokens = sum(len(share.part.tokens) for share in shares)
+        assert num_tokens <= 100 or (len(shares) == 1 and not can_split)
+        assert len({share.part.seq_id for share in shares}) == len(shares) <= 16
         for share in shares:
-            taken[share.work.job.id] += range(share.first, share.first + share.count)
-    assert all(taken[work.job.id] == list(range(len(work.job.inputs))) for work in works)
+            part = share.part
+            taken[share.work.job.id].append((share.input, part.start, len(part.tokens)))
+    for work in works:
+        expected = [(i, at) for i, tokens in enumerate(work.job.inputs) for at in range(len(tokens))]
+        got = [(i, s + k) for i, s, count in taken[work.job.id] for k in range(count)]
+        assert got == expected
+    assert room.num_held == 0
+
+
+def test_an_input_without_place_is_next_and_lets_those_that_began_go_on() -> None:
+    room = Room(list(range(8)), 150, can_split=True)
+    long, longer, short = (
+        EmbeddingWork(make_embedding_job(name, [(3,) * size]))
+        for name, size in (("long", 120), ("longer", 140), ("short", 5))
+    )
+    batches = take_all(deque([long, longer, short]), room, 50)
+    order = [[share.work.job.id for share in shares] for shares in batches]
+    assert order == [["long"]] * 3 + [["longer"], ["short", "longer"], ["longer"]]
 
 
 def test_each_job_gets_a_group_before_any_gets_a_second() -> None:
     line = deque(EmbeddingWork(make_embedding_job(name, [(3,)] * 50)) for name in "abc")
-    shares = take_batch(line, 1000, 4 * GROUP)
-    assert [(share.work.job.id, share.count) for share in shares] == [
-        ("a", 2 * GROUP),
-        ("b", GROUP),
-        ("c", GROUP),
-    ]
+    shares = take_batch(line, make_room(4 * GROUP), 1000)
+    assert [share.work.job.id for share in shares] == ["a"] * GROUP + ["b"] * GROUP + [
+        "c"
+    ] * GROUP + ["a"] * GROUP
     assert line[0].job.id == "b"
 
 
@@ -182,14 +215,14 @@ def test_each_job_gets_a_group_before_any_gets_a_second() -> None:
     ],
 )
 def test_submit_names_the_input_at_fault(inputs: Inputs, code: ErrorCode, message: str) -> None:
-    thread = EmbeddingThread(FakeEmbedder(FakeModel(512), lambda _: False), lambda _: None)
+    thread = EmbeddingThread(FakeEmbedder(FakeModel(512)), lambda _: None)
     with pytest.raises(EngineError, match=message) as caught:
         thread.submit(make_embedding_job(inputs=inputs))
     assert caught.value.code is code
 
 
 def test_generation_is_of_the_wrong_kind() -> None:
-    thread = EmbeddingThread(FakeEmbedder(FakeModel(512), lambda _: False), lambda _: None)
+    thread = EmbeddingThread(FakeEmbedder(FakeModel(512)), lambda _: None)
     with pytest.raises(EngineError) as caught:
         thread.submit(make_job())
     assert caught.value.code is ErrorCode.WRONG_MODEL_KIND
