@@ -1,69 +1,61 @@
 """Which tokens does the grammar of one sequence permit next?"""
 
-import ctypes
-
-import llama_cpp
 import numpy as np
 
-from inference.backend import native
-from inference.backend.base import Row
-from inference.backend.grammar import check_grammar
-from inference.backend.llama_model import LlamaModel
-from inference.protocol.errors import EngineError, ErrorCode
+from inference.backend.base import Model, Row
+from inference.backend.grammars import Grammar, Grammars
 from inference.protocol.sampling import SamplingParams
+from inference.text.grammar import Budget, State
 
-_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+# Steps of the automaton, about a microsecond each: what a sequence may save up, and so the most
+# that one token may cost, and what it earns with each token.
+MAX_STEPS = 50_000
+STEPS_PER_TOKEN = 2000
 
 
 class Constraint:
     """Where one sequence stands in its grammar.
 
     Samplers choose freely, ask ``allows`` about their choice, and only where it is refused have
-    ``restrict`` ban all that is impossible before they choose again.
+    ``restrict`` ban all that is impossible before they choose again. A grammar that costs too
+    much to follow fails its sequence: any call may raise EngineError INVALID_GRAMMAR.
     """
 
-    def __init__(self, model: LlamaModel, params: SamplingParams) -> None:
-        check_grammar(params.grammar)
-        text = params.grammar.encode("utf-8")
-        self._model = model
-        self._native = native.address_of(
-            llama_cpp.llama_sampler_init_grammar(model.vocab, text, b"root")
-        )
-        if not self._native:
-            raise EngineError(
-                ErrorCode.INVALID_GRAMMAR,
-                "The grammar could not be compiled: it is left-recursive, "
-                "or its repetitions multiply.",
-            )
+    def __init__(self, model: Model, grammar: Grammar) -> None:
+        self._model, self._grammar = model, grammar
+        self._budget = Budget(MAX_STEPS)
+        self._state = grammar.start(self._budget)
+        self._judged: tuple[int, State] | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing but the end can follow."""
+        return self._state.is_final
 
     def allows(self, token: int) -> bool:
         """Tell whether a token may come next."""
-        candidates = np.zeros(1, _CANDIDATE)
-        candidates[0] = (token, 1.0, 0.0)
-        self._apply(candidates)
-        return bool(candidates[0]["logit"] > -np.inf)
+        if self._model.is_end_of_generation(token):
+            return self._state.is_end
+        return not self._after(token).is_dead
 
     def restrict(self, row: Row) -> None:
         """Ban in a row of logits whatever may not come next."""
-        candidates = np.zeros(len(row), _CANDIDATE)
-        candidates["id"] = np.arange(len(row))
-        candidates["logit"] = row
-        self._apply(candidates)
-        row[:] = candidates["logit"]
+        row[~self._grammar.mask(self._state, self._budget)] = -np.inf
 
     def accept(self, token: int) -> None:
         """Note that a token was chosen."""
         if not self._model.is_end_of_generation(token):
-            native.sampler_accept(self._native, token)
+            self._state = self._after(token)
+        self._judged = None
+        self._budget.left = min(MAX_STEPS, self._budget.left + STEPS_PER_TOKEN)
 
-    def close(self) -> None:
-        """Give the native memory back; idempotent."""
-        address, self._native = self._native, 0
-        if address:
-            native.sampler_free(address)
+    def _after(self, token: int) -> State:
+        if self._judged is None or self._judged[0] != token:
+            spelling = self._model.text_bytes(token)
+            self._judged = (token, self._grammar.step(self._state, token, spelling, self._budget))
+        return self._judged[1]
 
-    def _apply(self, candidates: np.ndarray) -> None:
-        array = llama_cpp.llama_token_data_array()
-        array.data = ctypes.cast(candidates.ctypes.data, llama_cpp.llama_token_data_p)
-        array.size, array.selected, array.sorted = len(candidates), -1, False
-        native.sampler_apply(self._native, ctypes.addressof(array))
+
+def open_constraint(model: Model, grammars: Grammars, params: SamplingParams) -> Constraint | None:
+    """Build what a job asks for; raises EngineError."""
+    return Constraint(model, grammars.find(params.grammar)) if params.grammar else None
