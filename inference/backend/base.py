@@ -31,10 +31,14 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A sampled token and, where the job asked for it, how likely it was."""
+    """A sampled token and, where the job asked for it, how likely it was.
+
+    ``is_end``: nothing can follow, whatever the token means.
+    """
 
     token: int
     logprob: TokenLogprob | None = None
+    is_end: bool = False
 
 
 class DecodeError(Exception):

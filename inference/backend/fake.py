@@ -4,6 +4,7 @@ Its next token depends on every token of the sequence, so a wrong prefix, a lost
 up sequence shows as wrong text. Tokens are bytes: token 2 + b is the byte b; 0 ends, 1 begins.
 """
 
+import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -101,11 +102,14 @@ class FakeBackend:
         step_seconds: float = 0.0,
         token_seconds: float = 0.0,
         fails_for: Callable[[Slice], bool] = lambda _: False,
+        state_window: int | None = None,
     ) -> None:
         self.model = model
+        self.state_window = state_window
         self.next_token = next_token or letter_by_checksum
         self.fails_for = fails_for
         self.sequences: dict[int, list[int]] = {}
+        self.first_kept: dict[int, int] = {}
         self.batches: list[tuple[tuple[int, int], ...]] = []
         self.num_open_samplers = 0
         self._step_seconds, self._token_seconds = step_seconds, token_seconds
@@ -122,6 +126,7 @@ class FakeBackend:
         for piece in slices:
             sequence = self.sequences.setdefault(piece.seq_id, [])
             assert len(sequence) == piece.start, "positions must follow each other"
+            assert self._is_complete(piece.seq_id, piece.start), "what is looked at must be there"
             first_row = piece.start + len(piece.tokens) - piece.num_logits
             sequence.extend(piece.tokens)
             rows.extend(self._row(sequence[: at + 1]) for at in range(first_row, len(sequence)))
@@ -135,18 +140,43 @@ class FakeBackend:
         return _CountedSampler(self, job)
 
     def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
-        """Drop all but the first tokens of a sequence."""
-        del self.sequences.setdefault(seq_id, [])[num_tokens:]
+        """Drop all but the first tokens of a sequence; none stay where it cannot be cut."""
+        sequence = self.sequences.setdefault(seq_id, [])
+        can_cut = self.state_window != 0 or num_tokens == len(sequence)
+        if not can_cut or not self._is_complete(seq_id, num_tokens):
+            num_tokens = 0
+        del sequence[num_tokens:]
+        if not num_tokens:
+            self.first_kept[seq_id] = 0
         return num_tokens
 
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of another."""
-        self.sequences[target] = self.sequences[source][:num_tokens]
-        return num_tokens
+        state = self.save_state(source, sys.maxsize)
+        assert state is not None
+        return self.restore_state(target, state, num_tokens)
+
+    def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
+        """Copy a sequence out: its tokens, four bytes each."""
+        state = memoryview(np.array(self.sequences.get(seq_id, []), np.int32).view(np.uint8))
+        return state if state.nbytes <= max_bytes else None
+
+    def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of a saved one."""
+        tokens = np.frombuffer(state, np.int32).tolist()
+        self.sequences[seq_id] = tokens
+        window = len(tokens) if self.state_window is None else self.state_window
+        self.first_kept[seq_id] = max(0, len(tokens) - window)
+        return self.keep_prefix(seq_id, num_tokens)
 
     def close(self) -> None:
         """Forget everything."""
         self.sequences.clear()
+
+    def _is_complete(self, seq_id: int, num_tokens: int) -> bool:
+        """Tell whether a sequence has all that the token after the first ones looks at."""
+        window = self.state_window
+        return not window or self.first_kept.get(seq_id, 0) <= max(0, num_tokens - window)
 
     def _row(self, sequence: Sequence[int]) -> NDArray[np.float32]:
         row = np.linspace(1.0, 0.0, NUM_VOCAB, dtype=np.float32)

@@ -1,76 +1,60 @@
-"""Which token is the most likely one, after bans and biases?"""
+"""How is a token chosen without llama.cpp, where numpy is enough?"""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.backend.base import Choice, Model, Row
-from inference.backend.logprobs import logits_to_logprob
-from inference.protocol.events import Candidate, TokenLogprob
-from inference.protocol.jobs import GenerationJob
-
-BAN = np.float32(-np.inf)
+from inference.backend.base import Row
+from inference.backend.draws import Draws, pick
 
 
-class LogitEdits:
-    """What a job asks to be done to its logits before anything else: bans and biases."""
+class BestToken:
+    """Chooses the most likely token."""
 
-    def __init__(self, job: GenerationJob, eog_tokens: NDArray[np.int32]) -> None:
-        self._eog_tokens = eog_tokens
-        self._bans_eog = job.ignore_eos
-        self._num_min = job.min_tokens
-        self._num_seen = 0
-        self._bias_tokens = np.array([token for token, _ in job.sampling.logit_bias], np.int32)
-        self._biases = np.array([bias for _, bias in job.sampling.logit_bias], np.float32)
+    def __init__(self) -> None:
+        self._token = -1
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether the next row would be changed at all."""
-        return bool(self._bans_eog or self._num_seen < self._num_min or self._biases.size)
-
-    def apply(self, row: Row) -> None:
-        """Change the next row in place."""
-        if self._biases.size:
-            np.add.at(row, self._bias_tokens, self._biases)
-        if self._bans_eog or self._num_seen < self._num_min:
-            row[self._eog_tokens] = BAN
-
-    def advance(self) -> None:
-        """Note that a token was chosen."""
-        self._num_seen += 1
-
-
-class GreedySampler:
-    """Take the most likely token with numpy alone: no native memory, about 10 us a row."""
-
-    def __init__(self, model: Model, job: GenerationJob, eog_tokens: NDArray[np.int32]) -> None:
-        self._model = model
-        self._edits = LogitEdits(job, eog_tokens)
-        self._num_logprobs = job.num_logprobs
-        self._is_post = job.post_sampling_probs
-
-    def sample(self, row: Row) -> Choice:
-        """Choose the first of the most likely tokens."""
-        raw = row
-        if self._edits.is_needed:
-            raw = row.copy() if self._num_logprobs is not None else row
-            self._edits.apply(row)
+    def choose(self, row: Row, position: int, purpose: int) -> int:
+        """Choose the first of the most likely tokens; -1 where none is possible."""
         token = int(row.argmax())
-        self._edits.advance()
-        if self._num_logprobs is None:
-            return Choice(token)
-        num_top = min(self._num_logprobs, 1) if self._is_post else self._num_logprobs
-        logprob = logits_to_logprob(self._model, raw, token, num_top)
-        return Choice(token, certain(logprob, num_top) if self._is_post else logprob)
+        self._token = token if row[token] > -np.inf else -1
+        return self._token
 
     def accept(self, token: int) -> None:
-        """Count a token that an earlier attempt chose."""
-        self._edits.advance()
+        """Remember nothing."""
+
+    def probabilities(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Give the one token that is left."""
+        return np.array([self._token], np.int32), np.ones(1, np.float32)
 
     def close(self) -> None:
         """Do nothing: there is no native memory."""
 
 
-def certain(logprob: TokenLogprob, num_top: int) -> TokenLogprob:
-    """Give the same token as the only one left: greedy sampling leaves no other."""
-    chosen = Candidate(logprob.chosen.id, logprob.chosen.bytes_latin1, 0.0)
-    return TokenLogprob(chosen, (chosen,) if num_top else ())
+class WeighedTokens:
+    """Chooses any token of the vocabulary by its probability at a temperature."""
+
+    def __init__(self, temperature: float, seed: int | None) -> None:
+        self._scale = np.float32(1 / temperature)
+        self._draws = Draws(seed)
+        self._weights: NDArray[np.float32] = np.empty(0, np.float32)
+
+    def choose(self, row: Row, position: int, purpose: int) -> int:
+        """Choose a token; -1 where none is possible."""
+        best = row.max()
+        if not best > -np.inf:
+            return -1
+        weights = row - best
+        weights *= self._scale
+        self._weights = np.exp(weights, out=weights)
+        return pick(weights, self._draws.at(position, purpose))
+
+    def accept(self, token: int) -> None:
+        """Remember nothing."""
+
+    def probabilities(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Give all tokens."""
+        ids = np.arange(len(self._weights), dtype=np.int32)
+        return ids, self._weights / self._weights.sum()
+
+    def close(self) -> None:
+        """Do nothing: there is no native memory."""

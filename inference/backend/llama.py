@@ -13,9 +13,10 @@ from inference.backend import native
 from inference.backend.base import DecodeError, Sampler, Slice
 from inference.backend.batch import Batch
 from inference.backend.kv_pages import untouched_pages_released
+from inference.backend.kv_states import KvStates
 from inference.backend.llama_model import LlamaModel
 from inference.backend.params import generation_params
-from inference.backend.samplers import Candidates, open_sampler
+from inference.backend.samplers import Samplers
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import RuntimeProfile
@@ -31,16 +32,18 @@ class LlamaBackend:
         num_tokens = profile.max_step_tokens
         with untouched_pages_released():
             self._context = open_context(model, generation_params(model.context_length, profile))
-        self._memory = llama_cpp.llama_get_memory(self._context)
-        self._is_unified = profile.is_kv_unified
+        self._states = KvStates(
+            self._context, model.handle, is_unified=profile.is_kv_unified
+        )
         self._batch = Batch(num_tokens, profile.num_slots)
-        self._candidates = Candidates(model.num_vocab)
+        self._samplers = Samplers(model)
         self._rows = np.empty((0, model.num_vocab), np.float32)
         self._rows_address = 0
 
     def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
         """Compute slices, ordered by sequence id; raises DecodeError."""
         num_rows = self._batch.fill(slices)
+        self._states.note_decode()
         code = llama_cpp.llama_decode(self._context, self._batch.native)
         if code != 0:
             raise DecodeError(code)
@@ -48,31 +51,32 @@ class LlamaBackend:
 
     def open_sampler(self, job: GenerationJob) -> Sampler:
         """Build the sampler of a job; raises EngineError. Safe to call from any thread."""
-        return open_sampler(self.model, job, self._candidates)
+        return self._samplers.open(job)
+
+    @property
+    def state_window(self) -> int | None:
+        """For how many of its last tokens a copied or saved state is complete; None for all."""
+        return self._states.window
 
     def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
-        """Drop all but the first tokens of a sequence; returns how many stayed."""
-        if num_tokens and llama_cpp.llama_memory_seq_rm(self._memory, seq_id, num_tokens, -1):
-            return num_tokens
-        llama_cpp.llama_memory_seq_rm(self._memory, seq_id, -1, -1)
-        return 0
+        """Drop all but the first tokens of a sequence; returns how many stayed: all or none."""
+        return self._states.keep(seq_id, num_tokens)
 
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of another; returns how many it holds now."""
-        llama_cpp.llama_memory_seq_rm(self._memory, target, -1, -1)
-        if self._is_unified:
-            llama_cpp.llama_memory_seq_cp(self._memory, source, target, 0, num_tokens)
-            return num_tokens
-        size = llama_cpp.llama_state_seq_get_size(self._context, source)
-        buffer = (ctypes.c_uint8 * size)()
-        written = llama_cpp.llama_state_seq_get_data(self._context, buffer, size, source)
-        if not llama_cpp.llama_state_seq_set_data(self._context, buffer, written, target):
-            logger.warning("a prefix of %d tokens could not be copied", num_tokens)
-            return self.keep_prefix(target, 0)
-        return self.keep_prefix(target, num_tokens)
+        return self._states.copy(source, target, num_tokens)
+
+    def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
+        """Copy the state of a sequence out of the cache; None where it is too large."""
+        return self._states.save(seq_id, max_bytes)
+
+    def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of a saved state; returns how many it holds."""
+        return self._states.restore(seq_id, state, num_tokens)
 
     def close(self) -> None:
         """Free the context; the model stays."""
+        self._samplers.close()
         context, self._context = self._context, 0
         if context:
             llama_cpp.llama_free(context)

@@ -1,28 +1,47 @@
 """How likely was a token, and what else might have come?"""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.backend.base import Model, Row
+from inference.backend.base import Model, Row, Rows
 from inference.protocol.events import Candidate, TokenLogprob
 
 IMPOSSIBLE = -9999.0
 """Stands for minus infinity, which JSON cannot carry."""
 
+_LIKELY_MARGIN = np.float32(8)
+
 
 def logits_to_logprob(model: Model, row: Row, token: int, num_top: int) -> TokenLogprob:
-    """Give a token's log-probability under raw logits, and the best alternatives."""
-    peak = float(row.max())
-    norm = peak + float(np.log(np.exp(row - peak).sum(dtype=np.float64)))
-    num_top = min(num_top, row.shape[0])
-    best: NDArray[np.intp] = (
-        np.argpartition(row, -num_top)[-num_top:] if num_top else np.empty(0, int)
-    )
-    best = best[np.argsort(-row[best], kind="stable")]
-    return TokenLogprob(
-        _chosen(model, token, float(row[token]) - norm),
-        tuple(_candidate(model, int(other), float(row[other]) - norm) for other in best),
-    )
+    """Give a generated token's log-probability under raw logits, and the best alternatives.
+
+    It is told by the bytes it adds to the text: none for control tokens.
+    """
+    norm = _normalizer(row, np.empty_like(row))
+    chosen = Candidate(token, _latin1(model.text_bytes(token)), _finite(float(row[token]) - norm))
+    return TokenLogprob(chosen, _top(model, row, norm, num_top))
+
+
+def rows_to_logprobs(
+    model: Model, rows: Rows, tokens: Sequence[int], num_top: int
+) -> Iterator[TokenLogprob]:
+    """Give the log-probability of each row's token of a prompt, told by its bytes as written.
+
+    Row by row, since one row fits the processor's cache and a table of them does not: a table
+    takes twice as long.
+    """
+    scratch = np.empty(rows.shape[1], np.float32)
+    for row, token in zip(rows, tokens, strict=True):
+        norm = _normalizer(row, scratch)
+        chosen = _candidate(model, token, float(row[token]) - norm)
+        yield TokenLogprob(chosen, _top(model, row, norm, num_top))
+
+
+def first_token(model: Model, token: int) -> TokenLogprob:
+    """Describe the first token of a prompt, which nothing foretells."""
+    return TokenLogprob(_candidate(model, token, 0.0), ())
 
 
 def probs_to_logprob(
@@ -30,20 +49,43 @@ def probs_to_logprob(
 ) -> TokenLogprob:
     """Give a token's log-probability among the candidates that sampling left."""
     order = np.argsort(-probs, kind="stable")[:num_top]
-    chosen = probs[ids == token]
+    found = probs[ids == token]
+    prob = float(found[0]) if found.size else 0.0
     return TokenLogprob(
-        _chosen(model, token, _log(float(chosen[0]) if chosen.size else 0.0)),
+        Candidate(token, _latin1(model.text_bytes(token)), _log(prob)),
         tuple(_candidate(model, int(ids[i]), _log(float(probs[i]))) for i in order if probs[i] > 0),
     )
 
 
-def _chosen(model: Model, token: int, logprob: float) -> Candidate:
-    """Describe the chosen token by the bytes it adds to the text: none for control tokens."""
-    return Candidate(token, model.text_bytes(token).decode("latin-1"), _finite(logprob))
+def _normalizer(row: Row, scratch: Row) -> float:
+    """Give the logarithm of the sum of all exponentials."""
+    peak = row.max()
+    np.subtract(row, peak, out=scratch)
+    np.exp(scratch, out=scratch)
+    return float(peak) + float(np.log(scratch.sum()))
+
+
+def _top(model: Model, row: Row, norm: float, num_top: int) -> tuple[Candidate, ...]:
+    """Give the most likely tokens in order; equals by their id."""
+    if not num_top:
+        return ()
+    likely = np.flatnonzero(row >= row.max() - _LIKELY_MARGIN)
+    if len(likely) < num_top:
+        num_top = min(num_top, len(row))
+        likely = np.sort(np.argpartition(row, -num_top)[-num_top:])
+    best = likely[np.argsort(-row[likely], kind="stable")[:num_top]]
+    return tuple(
+        _candidate(model, token, logit - norm)
+        for token, logit in zip(best.tolist(), row[best].tolist(), strict=True)
+    )
 
 
 def _candidate(model: Model, token: int, logprob: float) -> Candidate:
-    return Candidate(token, model.token_bytes(token).decode("latin-1"), _finite(logprob))
+    return Candidate(token, _latin1(model.token_bytes(token)), _finite(logprob))
+
+
+def _latin1(data: bytes) -> str:
+    return data.decode("latin-1")
 
 
 def _finite(logprob: float) -> float:

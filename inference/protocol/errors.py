@@ -14,18 +14,22 @@ class ErrorCode(StrEnum):
     CHAT_TEMPLATE_ERROR = "chat_template_error"
     WRONG_MODEL_KIND = "wrong_model_kind"
     QUEUE_FULL = "queue_full"
+    KEY_QUEUE_FULL = "key_queue_full"
     NO_READY_REPLICA = "no_ready_replica"
     BROKER_UNAVAILABLE = "broker_unavailable"
     DEADLINE_EXCEEDED = "deadline_exceeded"
     ENGINE_LOST = "engine_lost"
     ENGINE_FAILED = "engine_failed"
+    REQUEST_CRASHED_ENGINE = "request_crashed_engine"
+    PLUGIN_FAILED = "plugin_failed"
     INTERNAL_ERROR = "internal_error"
 
 
 class EngineError(Exception):
     """A failure of one job, with a code and a message fit for the client.
 
-    ``param`` names the field of the request that is wrong, if known.
+    ``param`` names the field of the request that is wrong, if known. ``retry_after`` is in
+    seconds, where it is known when another try may succeed.
     """
 
     def __init__(
@@ -35,9 +39,11 @@ class EngineError(Exception):
         *,
         is_retryable: bool = False,
         param: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.is_retryable = is_retryable
         self.param = param
+        self.retry_after = retry_after

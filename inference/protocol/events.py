@@ -55,7 +55,10 @@ class Tokens(msgspec.Struct, frozen=True, tag="t", array_like=True):
 
 
 class PromptLogprobs(msgspec.Struct, frozen=True, tag="l", array_like=True):
-    """Log-probabilities of prompt tokens from ``first_index`` on; the first token has none."""
+    """Log-probabilities of prompt tokens from ``first_index`` on.
+
+    Nothing foretells the first token of a prompt: its entry only names it.
+    """
 
     first_index: int
     logprobs: tuple[TokenLogprob, ...]

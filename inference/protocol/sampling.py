@@ -2,6 +2,20 @@
 
 import msgspec
 
+SAMPLER_LETTERS = {
+    "d": "dry",
+    "k": "top_k",
+    "y": "typ_p",
+    "p": "top_p",
+    "s": "top_n_sigma",
+    "m": "min_p",
+    "t": "temperature",
+    "x": "xtc",
+    "e": "penalties",
+    "a": "adaptive_p",
+}
+"""The samplers whose order a request may choose, and llama-server's letter for each."""
+
 
 class GrammarTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What wakes a lazy grammar: a token (id 0 or above), a word, or a regular expression."""
@@ -24,7 +38,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
     ``logit_bias`` pairs are (token id, bias); minus infinity bans a token.
     ``grammar`` constrains from the first token on, or, lazy, from a trigger on.
-    ``adaptive_target`` is a probability to aim at, below 0 off.
+    ``adaptive_target`` is a probability to aim at where ``samplers`` name adaptive_p; below 0 off.
     ``dry_penalty_last_n`` and ``repeat_last_n``: -1 means the whole context, 0 disables.
     """
 

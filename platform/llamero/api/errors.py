@@ -1,6 +1,7 @@
 """Every failure as the JSON that clients of either API expect, with the right status."""
 
 import logging
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from llamero.errors import LlameroError
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
+LONGEST_RETRY_SECONDS = 60.0
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -34,11 +36,14 @@ _TYPES = {
 }
 _ENGINE_STATUS = {
     ErrorCode.QUEUE_FULL: 503,
+    ErrorCode.KEY_QUEUE_FULL: 429,
     ErrorCode.NO_READY_REPLICA: 503,
     ErrorCode.BROKER_UNAVAILABLE: 503,
     ErrorCode.DEADLINE_EXCEEDED: 503,
     ErrorCode.ENGINE_LOST: 503,
     ErrorCode.ENGINE_FAILED: 500,
+    ErrorCode.REQUEST_CRASHED_ENGINE: 500,
+    ErrorCode.PLUGIN_FAILED: 500,
     ErrorCode.INTERNAL_ERROR: 500,
 }
 _ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}
@@ -48,14 +53,20 @@ _ENGINE_TYPES = {ErrorCode.ENGINE_LOST: "server_error", ErrorCode.DEADLINE_EXCEE
 def from_engine_error(error: EngineError) -> LlameroError:
     """Give what a failure behind the gateway means to a client."""
     status = _ENGINE_STATUS.get(error.code, 400)
+    is_retry_due = status in (429, 503)
     return LlameroError(
         status,
         error.code.value,
         error.message,
         param=error.param or _ENGINE_PARAMS.get(error.code),
         error_type=_ENGINE_TYPES.get(error.code, ""),
-        retry_after=RETRY_SECONDS if status == 503 else None,
+        retry_after=_bound_wait(error.retry_after) if is_retry_due else None,
     )
+
+
+def _bound_wait(seconds: float | None) -> float:
+    """Give when to try again: as measured, within a minute."""
+    return RETRY_SECONDS if seconds is None else min(seconds, LONGEST_RETRY_SECONDS)
 
 
 def from_failed(failed: Failed) -> LlameroError:
@@ -126,7 +137,10 @@ def error_response(error: LlameroError, *, is_native: bool) -> HttpResponse:
         content_type="application/json",
     )
     if error.retry_after is not None:
-        response["Retry-After"] = str(max(1, round(error.retry_after)))
+        response["Retry-After"] = str(max(1, ceil(error.retry_after)))
+    if error.code == ErrorCode.REQUEST_CRASHED_ENGINE:
+        # Clients try a 500 again by themselves: this one would cost further replicas.
+        response["x-should-retry"] = "false"
     return response
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from inference.backend.base import Choice, Row
-from inference.backend.greedy import GreedySampler
+from inference.backend.greedy import BestToken
 from inference.backend.llama import LlamaBackend
-from inference.backend.samplers import ChainSampler
+from inference.backend.token_sampler import TokenSampler
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.sampling import SamplingParams
 from tests.inference.backend.jobs import make_job
@@ -43,7 +43,8 @@ def sample_many(
 
 def test_greedy_takes_the_most_likely_token_without_native_samplers(backend: LlamaBackend) -> None:
     sampler = backend.open_sampler(make_job())
-    assert isinstance(sampler, GreedySampler)
+    assert isinstance(sampler, TokenSampler)
+    assert isinstance(sampler._chooser, BestToken)
     assert sampler.sample(make_row(backend, {70: 1.0, 71: 2.0})).token == 71
 
 
@@ -129,7 +130,7 @@ def test_end_tokens_are_banned_when_asked(backend: LlamaBackend, temperature: fl
 def say_by_grammar(backend: LlamaBackend, grammar: str, **fields: Any) -> bytes:
     job = make_job(sampling=SamplingParams(grammar=grammar, seed=3, **PLAIN), **fields)
     sampler = backend.open_sampler(job)
-    assert isinstance(sampler, ChainSampler)
+    assert isinstance(sampler, TokenSampler)
     draw = np.random.default_rng(5)
     said = b""
     for _ in range(40):
