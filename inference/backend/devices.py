@@ -27,11 +27,21 @@ def _bind(library: Any, name: str, result: Any, *arguments: Any) -> Any:
 
 _dev_count = _bind(libggml, "ggml_backend_dev_count", ctypes.c_size_t)
 _dev_get = _bind(libggml, "ggml_backend_dev_get", ctypes.c_void_p, ctypes.c_size_t)
-_dev_name = _bind(libggml, "ggml_backend_dev_name", ctypes.c_char_p, ctypes.c_void_p)
-_dev_description = _bind(libggml, "ggml_backend_dev_description", ctypes.c_char_p, ctypes.c_void_p)
-_dev_type = _bind(libggml, "ggml_backend_dev_type", ctypes.c_int, ctypes.c_void_p)
-_size = ctypes.POINTER(ctypes.c_size_t)
-_dev_memory = _bind(libggml, "ggml_backend_dev_memory", None, ctypes.c_void_p, _size, _size)
+_dev_get_props = _bind(
+    libggml, "ggml_backend_dev_get_props", None, ctypes.c_void_p, ctypes.c_void_p
+)
+
+
+class _Props(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("memory_free", ctypes.c_size_t),
+        ("memory_total", ctypes.c_size_t),
+        ("type", ctypes.c_int),
+        ("device_id", ctypes.c_char_p),
+        ("capabilities", ctypes.c_bool * 16),  # as many as there may ever be: not read here
+    )
 
 
 def list_native_devices() -> tuple[Device, ...]:
@@ -41,15 +51,20 @@ def list_native_devices() -> tuple[Device, ...]:
 
 
 def _describe(device: int) -> Device:
-    free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    _dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+    props = _Props()
+    _dev_get_props(device, ctypes.byref(props))
     return Device(
-        kind=_KINDS.get(_dev_type(device), "other"),
-        name=_dev_name(device).decode("utf-8", "replace"),
-        description=_dev_description(device).decode("utf-8", "replace"),
-        total_bytes=total.value,
-        free_bytes=free.value,
+        kind=_KINDS.get(props.type, "other"),
+        id=_text(props.device_id),
+        name=_text(props.name),
+        description=_text(props.description),
+        total_bytes=props.memory_total,
+        free_bytes=props.memory_free,
     )
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")
 
 
 def check_devices(profile: RuntimeProfile, devices: tuple[Device, ...]) -> None:

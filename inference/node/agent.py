@@ -4,19 +4,27 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from inference.node.devices import list_devices, memory_bytes, num_usable_cores
+from inference.node.devices import DeviceList, num_usable_cores
 from inference.node.seat import Seat
 from inference.protocol.nodes import NodeStatus
 from inference.protocol.replicas import ReplicaSpec, ReplicaState
 from inference.relay.connect import RedisError, SyncRedis
 from inference.relay.desired import DesiredState
-from inference.relay.reaper import fail_jobs_of
+from inference.relay.reaper import ReplicaEnd, reap
 from inference.relay.registry import ReplicaRegistry
 
 logger = logging.getLogger(__name__)
 STEP_SECONDS = 1.0
-DEVICE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A replica's process that ended, and how."""
+
+    pid: int
+    end: ReplicaEnd
 
 
 class NodeAgent:
@@ -31,10 +39,9 @@ class NodeAgent:
         self._desired = DesiredState(redis)
         self._registry = ReplicaRegistry(redis)
         self._seats: dict[str, Seat] = {}
-        self._lost: dict[str, int] = {}
+        self._lost: dict[str, Loss] = {}
         self._started_at = time.time()
-        self._devices = list_devices()
-        self._devices_at = time.monotonic()
+        self._devices = DeviceList()
         self.is_draining = False
 
     def step(self) -> None:
@@ -75,24 +82,33 @@ class NodeAgent:
     def _collect_exits(self, now: float) -> None:
         for replica, seat in list(self._seats.items()):
             pid = seat.process.pid if seat.process else 0
-            if not seat.collect_exit(now):
+            end = seat.collect_exit(now)
+            if end is None:
                 continue
-            self._lost[replica] = pid
+            self._lost[replica] = Loss(pid, end)
             if seat.is_stopping:
                 logger.info("replica %s stopped", replica)
             else:
                 logger.warning("replica %s ended, %s", replica, seat.reason)
 
     def _settle_losses(self) -> None:
-        """End the jobs of replicas that ended, as soon as the server can be told."""
-        for replica, pid in list(self._lost.items()):
+        """Let others go on with the jobs of replicas that ended, as soon as the server hears it."""
+        for replica, loss in list(self._lost.items()):
             seat = self._seats.get(replica)
             status = self._registry.get(replica)
-            has_said_why = status and status.pid == pid and status.state is ReplicaState.FAILED
-            if seat and status and has_said_why:
-                seat.explain(status.reason)
-            for job in fail_jobs_of(self._redis, replica):
-                logger.warning("job %s was lost with replica %s", job, replica)
+            if seat and status and status.pid == loss.pid:
+                if status.state is ReplicaState.FAILED:
+                    seat.explain(status.reason)
+                elif status.stats.num_steps and loss.end is ReplicaEnd.KILLED:
+                    seat.excuse()
+            reaped = reap(self._redis, replica, loss.end)
+            if reaped.queued or reaped.ended:
+                logger.warning(
+                    "%d jobs of %s wait again, %d have ended",
+                    len(reaped.queued),
+                    replica,
+                    len(reaped.ended),
+                )
             del self._lost[replica]
 
     def _follow(self, specs: tuple[ReplicaSpec, ...] | None, now: float) -> None:
@@ -111,25 +127,24 @@ class NodeAgent:
 
     def _start_due(self, now: float) -> None:
         for replica, seat in self._seats.items():
-            if seat.start_if_due(now) and seat.process:
+            # A process that starts before its forerunner's jobs are freed would be blamed for them.
+            if replica not in self._lost and seat.start_if_due(now) and seat.process:
                 logger.info("replica %s started as process %d", replica, seat.process.pid)
 
     def _report(self, now: float) -> None:
         for seat in self._seats.values():
             if seat.process is None and not seat.is_stopping:
                 self._registry.beat(seat.status(now))
-        if now - self._devices_at >= DEVICE_SECONDS:
-            self._devices, self._devices_at = list_devices(), now
-        total, free = memory_bytes()
+        devices = self._devices.read()
         self._desired.beat_node(
             NodeStatus(
                 node=self.node,
                 pid=os.getpid(),
                 started_at=self._started_at,
                 num_cores=num_usable_cores(),
-                memory_total_bytes=total,
-                memory_free_bytes=free,
-                devices=self._devices,
+                memory_total_bytes=devices[0].total_bytes,
+                memory_free_bytes=devices[0].free_bytes,
+                devices=devices,
                 replicas=tuple(sorted(self._seats)),
                 is_draining=self.is_draining,
             )

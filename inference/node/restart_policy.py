@@ -29,6 +29,11 @@ class RestartPolicy:
         """Tell how long the present pause lasts."""
         return max(0.0, self._next_start - now)
 
+    def forget_last(self) -> None:
+        """Take the last failure back: the replica may start at once."""
+        self._failures.pop()
+        self._next_start = 0.0
+
     def record_failure(self, now: float) -> None:
         """Count a failure and begin the pause after it; old failures no longer count."""
         while self._failures and now - self._failures[0] > WINDOW_SECONDS:

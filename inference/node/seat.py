@@ -1,10 +1,15 @@
 """One desired replica on this node: whether it runs, waits to be restarted, or has failed."""
 
+import signal
+
 from inference.node.replica_process import ReplicaProcess
 from inference.node.restart_policy import RestartPolicy
 from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
+from inference.relay.reaper import ReplicaEnd
 
 STOP_SECONDS = 6.0
+# What an operator or the kernel's memory killer sends: no fault of the replica's own code.
+KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Seat:
@@ -42,19 +47,27 @@ class Seat:
             if self.process:
                 self.process.ask_to_stop()
 
-    def collect_exit(self, now: float) -> bool:
-        """Notice that the process ended, and plan the next start; True once per process."""
+    def collect_exit(self, now: float) -> ReplicaEnd | None:
+        """Notice that the process ended, and plan the next start; tells how, once per process."""
         if self.process is None:
-            return False
+            return None
         if self._kill_at is not None and now >= self._kill_at:
             self.process.kill()
-        if self.process.exit_code() is None:
-            return False
+        code = self.process.exit_code()
+        if code is None:
+            return None
+        end = ReplicaEnd.ORDERLY
         if not self.is_stopping:
             self.reason = self.process.describe_exit()
             self._policy.record_failure(now)
+            if code != 0:
+                end = ReplicaEnd.KILLED if -code in KILL_SIGNALS else ReplicaEnd.CRASHED
         self.process = None
-        return True
+        return end
+
+    def excuse(self) -> None:
+        """Do not hold the last end against a replica that served until somebody killed it."""
+        self._policy.forget_last()
 
     def explain(self, reason: str) -> None:
         """Replace the reason of the last failure by the replica's own words."""

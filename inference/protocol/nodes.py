@@ -6,11 +6,12 @@ import msgspec
 class Device(msgspec.Struct, frozen=True, kw_only=True):
     """One place to put a model: the host (cpu), a gpu, or one that shares the host's memory (igpu).
 
-    GPUs are in the order that main_gpu and tensor_split count them. Byte counts are 0 where
-    unknown.
+    GPUs are in the order that main_gpu and tensor_split count them; ``id`` is a GPU's PCI address.
+    Byte counts are 0 where unknown.
     """
 
     kind: str
+    id: str = ""
     name: str = ""
     description: str = ""
     total_bytes: int = 0
