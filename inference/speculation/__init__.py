@@ -1,0 +1,1 @@
+"""Guesses at the next tokens: where they come from, how good they are, and whether they pay."""
