@@ -142,6 +142,18 @@ class Backend(Protocol):
         ...
 
     @property
+    def can_shift(self) -> bool:
+        """Whether computed tokens can be moved to lower positions."""
+        ...
+
+    def shift(self, seq_id: int, num_keep: int, num_drop: int) -> None:
+        """Drop tokens behind the first of a sequence, and move what follows up to them.
+
+        No other sequence may share the cells that move.
+        """
+        ...
+
+    @property
     def state_window(self) -> int | None:
         """For how many of its last tokens a copied or saved state is complete.
 

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backend.base import DecodeError, InputPart, Sampler, Slice
+from inference.backend.fake_cells import NO_ROOM, FakeCells
 from inference.backend.greedy import BestToken
 from inference.backend.logit_edits import LogitEdits
+from inference.backend.plugins import installed_plugins
 from inference.backend.token_sampler import TokenSampler
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob
@@ -49,6 +51,7 @@ class FakeModel:
             bos_token_id=BOS,
             eos_token_id=EOS,
             num_prefix_tokens=1,
+            sampler_plugins=tuple(installed_plugins()),
         )
 
     def facts(self) -> ModelFacts:
@@ -103,9 +106,13 @@ class FakeBackend:
         token_seconds: float = 0.0,
         fails_for: Callable[[Slice], bool] = lambda _: False,
         state_window: int | None = None,
+        num_cells: int = 0,
+        can_shift: bool = True,
     ) -> None:
         self.model = model
         self.state_window = state_window
+        self.cells = FakeCells(num_cells) if num_cells else None
+        self.can_shift = can_shift
         self.next_token = next_token or letter_by_checksum
         self.fails_for = fails_for
         self.sequences: dict[int, list[int]] = {}
@@ -122,6 +129,8 @@ class FakeBackend:
         self.batches.append(tuple((piece.seq_id, len(piece.tokens)) for piece in slices))
         if any(map(self.fails_for, slices)):
             raise DecodeError(-3)
+        if self.cells and not self.cells.take((one.seq_id, len(one.tokens)) for one in slices):
+            raise DecodeError(NO_ROOM)
         rows: list[NDArray[np.float32]] = []
         for piece in slices:
             sequence = self.sequences.setdefault(piece.seq_id, [])
@@ -146,28 +155,43 @@ class FakeBackend:
         if not can_cut or not self._is_complete(seq_id, num_tokens):
             num_tokens = 0
         del sequence[num_tokens:]
+        if self.cells:
+            self.cells.keep(seq_id, num_tokens)
         if not num_tokens:
             self.first_kept[seq_id] = 0
         return num_tokens
 
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of another."""
+        if self.cells:
+            self.cells.share(source, target, num_tokens)
+            self.sequences[target] = self.sequences[source][:num_tokens]
+            return num_tokens
         state = self.save_state(source, sys.maxsize)
         assert state is not None
         return self.restore_state(target, state, num_tokens)
 
     def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
         """Copy a sequence out: its tokens, four bytes each."""
-        state = memoryview(np.array(self.sequences.get(seq_id, []), np.int32).view(np.uint8))
+        state = np.array(self.sequences.get(seq_id, []), np.int32).view(np.uint8).data
         return state if state.nbytes <= max_bytes else None
 
     def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of a saved one."""
         tokens = np.frombuffer(state, np.int32).tolist()
+        if self.cells:
+            self.cells.keep(seq_id, 0)
+            if not self.cells.take([(seq_id, len(tokens))]):
+                return self.keep_prefix(seq_id, 0)
         self.sequences[seq_id] = tokens
         window = len(tokens) if self.state_window is None else self.state_window
         self.first_kept[seq_id] = max(0, len(tokens) - window)
         return self.keep_prefix(seq_id, num_tokens)
+
+    def shift(self, seq_id: int, num_keep: int, num_drop: int) -> None:
+        """Drop tokens behind the first of a sequence."""
+        assert self.can_shift and not self.cells
+        del self.sequences[seq_id][num_keep : num_keep + num_drop]
 
     def close(self) -> None:
         """Forget everything."""

@@ -1,15 +1,16 @@
 """Can this job ever run here?"""
 
-from inference.backend.base import Backend
+from inference.backend.base import Backend, Model
 from inference.engine.sequence import Sequence
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob, Job
-from inference.protocol.replicas import ModelFacts
+from inference.protocol.replicas import ModelFacts, RuntimeProfile
 
 MAX_LOGPROBS = 256
+DEFAULTS = RuntimeProfile()
 
 
-def admit(job: Job, backend: Backend) -> Sequence:
+def admit(job: Job, backend: Backend, profile: RuntimeProfile = DEFAULTS) -> Sequence:
     """Make a sequence of a job; raises EngineError where it can never run. Safe from any thread."""
     if not isinstance(job, GenerationJob):
         raise EngineError(ErrorCode.WRONG_MODEL_KIND, "This model generates text, not embeddings.")
@@ -22,12 +23,36 @@ def admit(job: Job, backend: Backend) -> Sequence:
             ErrorCode.INVALID_SAMPLING,
             f"At most {MAX_LOGPROBS} alternatives can be listed per token.",
         )
-    sequence = Sequence(job, prompt, backend.open_sampler(job), facts.context_length)
-    for token in job.emitted_tokens:
-        is_end = backend.model.is_end_of_generation(token)
-        sequence.replay(token, b"" if is_end else backend.model.text_bytes(token))
-        sequence.sampler.accept(token)
+    sequence = Sequence(
+        job,
+        prompt,
+        backend.open_sampler(job),
+        facts.context_length,
+        is_shifting=profile.is_context_shifting,
+    )
+    if job.emitted_tokens:
+        _replay(sequence, backend.model, is_stepwise=profile.is_deterministic)
     return sequence
+
+
+def _replay(sequence: Sequence, model: Model, *, is_stepwise: bool) -> None:
+    """Take in what earlier attempts told.
+
+    Stepwise, the sampler draws it again from the same numbers. That needs a seed: a choice at
+    random cannot be drawn twice.
+    """
+    job = sequence.job
+    can_redraw = job.sampling.temperature <= 0 or job.sampling.seed is not None
+    for token in job.emitted_tokens:
+        is_end = model.is_end_of_generation(token)
+        sequence.replay(token, b"" if is_end else model.text_bytes(token))
+    if is_stepwise and can_redraw:
+        return
+    for token in job.emitted_tokens:
+        sequence.sampler.accept(token)
+    sequence.num_redrawn = len(job.emitted_tokens)
+    if not is_stepwise:
+        sequence.num_prefill = sequence.num_tokens
 
 
 def check_tokens(tokens: tuple[int, ...], num_vocab: int) -> None:

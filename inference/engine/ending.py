@@ -6,10 +6,13 @@ from inference.protocol.events import Done, Event, FinishReason, Timings, Tokens
 
 def drain_tokens(sequence: Sequence) -> Tokens:
     """Take the text and tokens that were not told yet."""
-    token_ids = tuple(sequence.tokens[sequence.num_prompt + sequence.num_sent :])
-    event = Tokens("".join(sequence.unsent_text), token_ids, tuple(sequence.unsent_logprobs))
-    sequence.num_sent += len(token_ids)
+    event = Tokens(
+        "".join(sequence.unsent_text),
+        tuple(sequence.unsent_tokens),
+        tuple(sequence.unsent_logprobs),
+    )
     sequence.unsent_text.clear()
+    sequence.unsent_tokens.clear()
     sequence.unsent_logprobs.clear()
     return event
 
@@ -22,7 +25,7 @@ def describe_end(sequence: Sequence, reason: FinishReason, now: float) -> list[E
     if sequence.stops.is_stopped:
         reason = FinishReason.STOP
     events: list[Event] = []
-    if sequence.unsent_text or sequence.num_sent < sequence.num_generated:
+    if sequence.unsent_text or sequence.unsent_tokens:
         events.append(drain_tokens(sequence))
     is_full = sequence.is_limit_context and sequence.num_generated >= sequence.limit
     events.append(
@@ -33,7 +36,7 @@ def describe_end(sequence: Sequence, reason: FinishReason, now: float) -> list[E
             num_completion_tokens=sequence.num_generated,
             stop_word=sequence.stops.stop_word,
             timings=_timings(sequence, now),
-            truncated=reason is FinishReason.LENGTH and is_full,
+            truncated=(reason is FinishReason.LENGTH and is_full) or sequence.num_dropped > 0,
         )
     )
     return events

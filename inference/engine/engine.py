@@ -3,12 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
-from collections.abc import Sequence as SequenceOf
 
-from inference.backend.base import Backend, DecodeError, Rows
+from inference.backend.base import Backend
 from inference.cache.prefix_cache import PrefixCache
+from inference.engine.compute import Computer
+from inference.engine.context_shift import ContextShift
 from inference.engine.counters import Counters
-from inference.engine.plan import Piece, StepPlan
+from inference.engine.plan import StepPlan
+from inference.engine.pressure import Pressure
 from inference.engine.roster import Roster
 from inference.engine.runner import EventSink
 from inference.engine.scheduler import Scheduler
@@ -34,15 +36,20 @@ class Engine:
         profile: RuntimeProfile,
         sink: EventSink,
         clock: Callable[[], float] = time.time,
+        *,
+        max_together: int = 0,
     ) -> None:
         self._backend, self._clock = backend, clock
-        self._scheduler = Scheduler(profile)
+        self._scheduler = Scheduler(profile, max_together)
         self._num_cells = profile.num_slots * backend.model.facts().context_length
         self._cache = PrefixCache(profile.num_slots)
         self._seats = Seats(backend, self._cache, profile.num_slots)
         self._counters = Counters()
         self._roster = Roster(self._seats, self._counters, sink, clock)
-        self._settler = Settler(backend.model, self._roster, self._counters, clock)
+        settler = Settler(backend, self._roster, self._counters, clock)
+        self._shift = ContextShift(backend, self._cache, profile)
+        self._pressure = Pressure(self._seats, self._roster, self._counters)
+        self._computer = Computer(backend, self._cache, self._roster, settler, self._pressure)
 
     @property
     def has_work(self) -> bool:
@@ -77,12 +84,21 @@ class Engine:
         for sequence in self._seats.fill(now):
             self._counters.num_cached_tokens += sequence.num_cached
             self._roster.tell(sequence, Started(sequence.slot, sequence.num_cached))
-        plan = self._scheduler.schedule(self._seats.running)
-        if plan.pieces:
+        self._shift.make_room(self._seats.running)
+        plan = self._plan()
+        if plan.passes:
             started = time.perf_counter()
-            self._compute(plan)
+            self._computer.compute(plan)
             self._counters.count_step(plan, time.perf_counter() - started, now)
         self.flush()
+
+    def _plan(self) -> StepPlan:
+        """Plan the next step; sequences wait again until the rest of them has room for it."""
+        while True:
+            plan = self._scheduler.schedule(self._seats.running, self._seats.num_cells_left)
+            if plan.victim is None:
+                return plan
+            self._pressure.preempt(plan.victim)
 
     def flush(self) -> None:
         """Hand the events so far to the sink."""
@@ -123,39 +139,3 @@ class Engine:
                 self._roster.fail(
                     sequence, ErrorCode.DEADLINE_EXCEEDED, "The request ran out of time."
                 )
-
-    def _compute(self, plan: StepPlan) -> None:
-        try:
-            rows = self._backend.decode([piece.to_slice() for piece in plan.pieces])
-        except DecodeError as error:
-            logger.warning("a step of %d sequences failed: %s", len(plan.pieces), error)
-            self._compute_one_by_one(plan)
-            return
-        self._apply(plan.pieces, rows)
-
-    def _compute_one_by_one(self, plan: StepPlan) -> None:
-        """Retry a failed step sequence by sequence, so that only the culprit fails."""
-        for piece in plan.pieces:
-            sequence = piece.sequence
-            kept = self._backend.keep_prefix(sequence.slot, sequence.num_computed)
-            try:
-                if kept != sequence.num_computed:
-                    raise DecodeError(0)
-                rows = self._backend.decode([piece.to_slice()])
-            except DecodeError as error:
-                logger.error("job %s cannot be computed: %s", sequence.job.id, error)
-                self._roster.fail(
-                    sequence, ErrorCode.ENGINE_FAILED, "The model failed on this request."
-                )
-                continue
-            self._apply((piece,), rows)
-
-    def _apply(self, pieces: SequenceOf[Piece], rows: Rows) -> None:
-        """Note what was computed, and give each sequence its rows."""
-        at = 0
-        for piece in pieces:
-            sequence = piece.sequence
-            sequence.num_computed += piece.num_tokens
-            self._cache.advance(sequence.slot, sequence.num_computed)
-            self._settler.settle(piece, rows[at : at + piece.num_rows])
-            at += piece.num_rows

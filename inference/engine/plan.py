@@ -1,5 +1,6 @@
 """What does one step compute?"""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inference.backend.base import Slice
@@ -18,6 +19,11 @@ class Piece:
     num_rows: int
     drafts: tuple[int, ...] = ()
 
+    @property
+    def num_cells(self) -> int:
+        """How many cells of the KV cache the piece needs."""
+        return self.num_tokens + len(self.drafts)
+
     def to_slice(self) -> Slice:
         """Give the backend's view of the piece."""
         sequence, start = self.sequence, self.sequence.num_computed
@@ -27,10 +33,25 @@ class Piece:
         return Slice(sequence.slot, start, tokens, self.num_rows)
 
 
+Pass = tuple[Piece, ...]
+"""Pieces that the backend computes in one call, ordered by slot."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """The pieces of one step, ordered by slot: llama.cpp computes them in the fewest passes."""
+    """The calls that make up one step, or the sequence that must make room before there is one."""
 
-    pieces: tuple[Piece, ...]
-    num_decode: int
-    num_prefill_tokens: int
+    passes: tuple[Pass, ...] = ()
+    num_decode: int = 0
+    num_prefill_tokens: int = 0
+    victim: Sequence | None = None
+
+    @property
+    def pieces(self) -> Iterator[Piece]:
+        """All pieces of the step, in the order of their calls."""
+        return (piece for one in self.passes for piece in one)
+
+    @property
+    def num_cells(self) -> int:
+        """How many cells of the KV cache the step needs."""
+        return sum(piece.num_cells for piece in self.pieces)

@@ -1,56 +1,124 @@
 """Who computes how many tokens in the next step?"""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence as SequenceOf
 from operator import attrgetter
 
-from inference.engine.plan import Piece, StepPlan
+from inference.engine.plan import Pass, Piece, StepPlan
 from inference.engine.sequence import Sequence
 from inference.protocol.replicas import RuntimeProfile
 
 _by_slot = attrgetter("sequence.slot")
+_by_adapters = attrgetter("sequence.job.loras")
+_by_rest = attrgetter("num_left_of_prompt")
 
 
 class Scheduler:
-    """Plans steps under one token budget: sequences that decode first, then slices of prompts."""
+    """Plans steps under one token budget: sequences that decode first, then slices of prompts.
 
-    def __init__(self, profile: RuntimeProfile) -> None:
+    ``max_together`` bounds how many decoding sequences one call may compute, where their number
+    would change the numbers. On a deterministic deployment every slice of a prompt is a call of
+    its own and ends at a multiple of a fixed length, whatever else there is to do.
+    """
+
+    def __init__(self, profile: RuntimeProfile, max_together: int = 0) -> None:
         self._budget = profile.max_step_tokens
         self._max_rows = profile.max_step_rows
-        self._chunk = profile.prefill_chunk
+        self._chunk = min(profile.prefill_chunk, self._budget)
+        self._cut = profile.prefill_cut
+        self._max_together = max_together or profile.num_slots
 
-    def schedule(self, running: Iterable[Sequence]) -> StepPlan:
+    def schedule(self, running: SequenceOf[Sequence], num_cells: int | None = None) -> StepPlan:
         """Plan the next step for sequences given in order of arrival; changes nothing.
 
-        Beside sequences that decode, prompts get ``prefill_chunk`` tokens together, so that a
-        long one does not stall the others; alone they get the whole budget.
+        ``num_cells`` is how many cells of the KV cache are free or may be freed; None where each
+        slot has its own. Beside sequences that decode, prompts get ``prefill_chunk`` tokens
+        together, so that a long one does not stall the others; alone they get the whole budget.
         """
-        pieces = []
-        prompts = []
-        for sequence in running:
-            if sequence.is_decoding:
-                pieces.append(_decode_piece(sequence))
-            else:
-                prompts.append(sequence)
-        num_decode = len(pieces)
-        room = self._budget - sum(1 + len(piece.drafts) for piece in pieces)
-        row_room = self._max_rows - sum(piece.num_rows for piece in pieces)
-        if num_decode:
+        decoding = [sequence for sequence in running if sequence.is_decoding]
+        prompts = [sequence for sequence in running if not sequence.is_decoding]
+        room = self._budget if num_cells is None else min(self._budget, num_cells)
+        if len(decoding) > room:
+            return StepPlan(victim=choose_victim(running))
+        pieces = self._decode(decoding, room)
+        num_cells_used = sum(piece.num_cells for piece in pieces)
+        room -= num_cells_used
+        if decoding:
             room = min(room, self._chunk)
-        num_prefill = 0
-        for sequence in prompts:
-            num_tokens = min(sequence.num_prefill - sequence.num_computed, room - num_prefill)
-            if sequence.wants_prompt_rows:
-                num_tokens = min(num_tokens, row_room)
-            if num_tokens <= 0:
-                break
-            piece = Piece(sequence, num_tokens, sequence.num_rows(num_tokens))
-            pieces.append(piece)
-            num_prefill += num_tokens
+        row_room = self._max_rows - sum(piece.num_rows for piece in pieces)
+        slices = self._slice_prompts(prompts, room, row_room) if prompts else []
+        if running and not pieces and not slices:
+            return StepPlan(victim=choose_victim(running))
+        return StepPlan(
+            self._group(pieces, slices),
+            num_decode=len(pieces),
+            num_prefill_tokens=sum(piece.num_tokens for piece in slices),
+        )
+
+    def _decode(self, decoding: list[Sequence], room: int) -> list[Piece]:
+        """Give each its next token; guesses share the room that this leaves."""
+        room -= len(decoding)
+        pieces = []
+        for sequence in decoding:
+            drafts = sequence.drafts[:room] if sequence.drafts else ()
+            room -= len(drafts)
+            pieces.append(Piece(sequence, 1, sequence.num_rows(1) + len(drafts), drafts))
+        return pieces
+
+    def _slice_prompts(self, prompts: list[Sequence], room: int, row_room: int) -> list[Piece]:
+        """Give half the room to who came first, the rest to the prompts with the least left.
+
+        So a short prompt need not wait for a long one, and no stream of short ones can stop it.
+        """
+        first, others = prompts[0], sorted(prompts[1:], key=_by_rest)
+        half = self._length(first, (room + 1) // 2 if others else room, row_room)
+        slices = []
+        for sequence in others:
+            piece = self._slice(sequence, room - half, row_room)
+            if piece is None:
+                continue
+            slices.append(piece)
+            room -= piece.num_tokens
             row_room -= piece.num_rows
-        pieces.sort(key=_by_slot)
-        return StepPlan(tuple(pieces), num_decode, num_prefill)
+        piece = self._slice(first, room, row_room)
+        return [piece, *slices] if piece else slices
+
+    def _slice(self, sequence: Sequence, room: int, row_room: int) -> Piece | None:
+        num_tokens = self._length(sequence, room, row_room)
+        if num_tokens <= 0:
+            return None
+        return Piece(sequence, num_tokens, sequence.num_rows(num_tokens))
+
+    def _length(self, sequence: Sequence, room: int, row_room: int) -> int:
+        """Tell how much of a prompt the next piece may hold."""
+        if sequence.wants_prompt_rows:
+            room = min(room, row_room)
+        rest = sequence.num_left_of_prompt
+        if not self._cut:
+            return min(rest, room)
+        to_cut = min(rest, self._cut - sequence.num_computed % self._cut)
+        return to_cut if to_cut <= room else 0
+
+    def _group(self, decoding: list[Piece], slices: list[Piece]) -> tuple[Pass, ...]:
+        """Make calls of the pieces: one where nothing keeps them apart."""
+        if self._cut:
+            together = [
+                tuple(group[at : at + self._max_together])
+                for group in _split_by(_by_adapters, decoding)
+                for at in range(0, len(group), self._max_together)
+            ]
+            return (*together, *((piece,) for piece in slices))
+        return tuple(map(tuple, _split_by(_by_adapters, decoding + slices)))
 
 
-def _decode_piece(sequence: Sequence) -> Piece:
-    drafts = sequence.drafts
-    return Piece(sequence, 1, sequence.num_rows(1) + len(drafts), drafts)
+def choose_victim(running: SequenceOf[Sequence]) -> Sequence:
+    """Choose who gives its cells up: of the least priority, who came last."""
+    return min(reversed(running), key=lambda sequence: sequence.job.priority)
+
+
+def _split_by(key: Callable[[Piece], object], pieces: list[Piece]) -> list[list[Piece]]:
+    """Part pieces that must not be computed in one call; each part is ordered by slot."""
+    pieces.sort(key=_by_slot)
+    groups: dict[object, list[Piece]] = {}
+    for piece in pieces:
+        groups.setdefault(key(piece), []).append(piece)
+    return list(groups.values())

@@ -4,7 +4,7 @@ from collections.abc import Sequence as SequenceOf
 from enum import Enum, auto
 
 from inference.backend.base import Sampler
-from inference.cache.prefix_cache import Match
+from inference.cache.holders import Match
 from inference.protocol.events import FinishReason, TokenLogprob
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import SlotStats
@@ -13,7 +13,10 @@ from inference.text.stop_matcher import StopMatcher
 
 
 class SequenceState(Enum):
-    """waiting -> held -> running -> finished; any -> finished. Held: seated, not yet computing."""
+    """waiting -> held -> running -> finished; any -> finished; held, running -> waiting.
+
+    Held: seated, not yet computing. Who must give cells up waits again.
+    """
 
     WAITING = auto()
     HELD = auto()
@@ -25,14 +28,21 @@ class Sequence:
     """One job on its way through the engine; owned by the engine thread.
 
     ``num_computed`` chases ``num_tokens``, and nothing else tells what is left to do. The first
-    ``num_prefill`` tokens come in slices as large as the step allows, what follows as it is
-    sampled. ``drafts`` are guesses at the next tokens: in no way part of the sequence until the
-    model agrees. ``next_prompt_row`` is the first position whose row the job still wants for the
+    ``num_prefill`` tokens come in slices as large as the step allows, what follows one by one.
+    ``tokens`` is what the context holds: a context shift makes a shorter list of it.
+    ``drafts`` are guesses at the next tokens: in no way part of the sequence until the model
+    agrees. ``next_prompt_row`` is the first position whose row the job still wants for the
     log-probabilities of its prompt; ``num_prompt`` where it wants none.
     """
 
     def __init__(
-        self, job: GenerationJob, prompt: SequenceOf[int], sampler: Sampler, context_length: int
+        self,
+        job: GenerationJob,
+        prompt: SequenceOf[int],
+        sampler: Sampler,
+        context_length: int,
+        *,
+        is_shifting: bool = False,
     ) -> None:
         self.job = job
         self.sampler = sampler
@@ -40,24 +50,31 @@ class Sequence:
         self.num_prompt = len(self.tokens)
         self.num_prefill = self.num_prompt
         self.num_computed = 0
+        self.num_cached = 0
+        self.num_generated = 0
+        self.num_redrawn = 0
+        self.num_dropped = 0
         self.next_prompt_row = 0 if job.num_prompt_logprobs is not None else self.num_prompt
         self.drafts: tuple[int, ...] = ()
-        self.num_cached = 0
         self.slot = -1
         self.state = SequenceState.WAITING
         self.detokenizer = Detokenizer()
         self.stops = StopMatcher(job.stop)
-        self.limit, self.is_limit_context = _token_limit(job, self.num_prompt, context_length)
+        self.context_length = context_length
+        self.limit, self.is_limit_context = _token_limit(
+            job, self.num_prompt, context_length, is_shifting=is_shifting
+        )
         self.unsent_text: list[str] = []
+        self.unsent_tokens: list[int] = []
         self.unsent_logprobs: list[TokenLogprob] = []
-        self.num_sent = 0
         self.awaits: Match | None = None
+        self.num_failures = 0
         self.started_at = 0.0
         self.first_token_at = 0.0
 
     @property
     def num_tokens(self) -> int:
-        """Prompt and generated tokens together."""
+        """Prompt and generated tokens together, as far as the context holds them."""
         return len(self.tokens)
 
     @property
@@ -66,43 +83,73 @@ class Sequence:
         return len(self.tokens) - self.num_computed
 
     @property
-    def num_generated(self) -> int:
-        """How many tokens were sampled."""
-        return len(self.tokens) - self.num_prompt
+    def is_decoding(self) -> bool:
+        """Whether all that comes in slices is computed, and tokens come one by one."""
+        return self.num_computed >= self.num_prefill
 
     @property
-    def is_decoding(self) -> bool:
-        """Whether all that comes in slices is computed, and tokens come."""
-        return self.num_computed >= self.num_prefill
+    def num_left_of_prompt(self) -> int:
+        """How many tokens are left that come in slices, as far as the context holds them."""
+        return min(self.num_prefill, self.context_length) - self.num_computed
 
     @property
     def wants_prompt_rows(self) -> bool:
         """Whether computed tokens of the prompt are of no use without their rows."""
         return self.next_prompt_row < self.num_prompt
 
+    @property
+    def is_redrawing(self) -> bool:
+        """Whether the sampler must yet draw again what an earlier attempt told."""
+        return self.num_redrawn < len(self.job.emitted_tokens)
+
     def num_rows(self, num_tokens: int) -> int:
         """Tell how many rows of logits the last of the next tokens must give."""
         end = self.num_computed + num_tokens
         if self.next_prompt_row < min(end, self.num_prompt):
             return end - max(self.num_computed, self.next_prompt_row)
+        if self.is_redrawing:
+            return int(end == self.num_prompt + self.num_redrawn - self.num_dropped)
         return int(end == len(self.tokens))
 
-    def replay(self, token: int, data: bytes) -> None:
-        """Take a token that an earlier attempt sampled and told."""
-        self.append(token, None, data)
-        self.unsent_text.clear()
-        self.num_sent += 1
+    def start(self, num_cached: int, now: float) -> bool:
+        """Begin behind a prefix that the slot holds; tells whether it is for the first time."""
+        self.num_computed = num_cached
+        self.state = SequenceState.RUNNING
+        if self.started_at:
+            return False
+        self.num_cached, self.started_at = num_cached, now
+        return True
+
+    def rewind(self, num_computed: int = 0) -> None:
+        """Compute again all but the first tokens; those that were sampled come in slices too."""
+        self.num_computed = num_computed
         self.num_prefill = len(self.tokens)
-        self.next_prompt_row = self.num_prompt
+        self.drafts = ()
+
+    def shift(self, num_keep: int, num_drop: int) -> None:
+        """Drop computed tokens behind the first; what follows moves up."""
+        self.tokens = self.tokens[:num_keep] + self.tokens[num_keep + num_drop :]
+        self.num_dropped += num_drop
+        self.num_computed -= num_drop
+        self.num_prefill -= num_drop
 
     def append(self, token: int, logprob: TokenLogprob | None, data: bytes) -> None:
         """Take a sampled token and the bytes it spells."""
         self.tokens.append(token)
+        self.unsent_tokens.append(token)
+        self.num_generated += 1
         if logprob is not None:
             self.unsent_logprobs.append(logprob)
         text = self.stops.push(self.detokenizer.push(data)) if data else ""
         if text:
             self.unsent_text.append(text)
+
+    def replay(self, token: int, data: bytes) -> None:
+        """Take a token that an earlier attempt sampled and told."""
+        self.append(token, None, data)
+        self.unsent_text.clear()
+        self.unsent_tokens.clear()
+        self.next_prompt_row = self.num_prompt
 
     def finish_reason(self, *, is_end: bool) -> FinishReason | None:
         """Tell why generation ends with the last token, or None where it goes on."""
@@ -116,21 +163,27 @@ class Sequence:
 
     def describe(self) -> SlotStats:
         """Tell where the sequence stands, without any text."""
+        is_past_prompt = self.num_generated > 0
         return SlotStats(
             id=self.slot,
             job=self.job.id,
             owner=self.job.owner,
             num_prompt_tokens=self.num_prompt,
-            num_prompt_processed=min(self.num_computed, self.num_prompt),
+            num_prompt_processed=self.num_prompt if is_past_prompt else self.num_computed,
             num_cached_tokens=self.num_cached,
             num_decoded=self.num_generated,
             num_remaining=self.limit - self.num_generated,
         )
 
 
-def _token_limit(job: GenerationJob, num_prompt: int, context_length: int) -> tuple[int, bool]:
-    """Tell how many tokens may be generated, and whether the context is what bounds them."""
+def _token_limit(
+    job: GenerationJob, num_prompt: int, context_length: int, *, is_shifting: bool
+) -> tuple[int, bool]:
+    """Tell how many tokens may be generated, and whether the context is what bounds them.
+
+    A context that shifts has no end: then too, only who names a number gets more than it holds.
+    """
     room = context_length - num_prompt
-    if job.max_tokens is None or job.max_tokens > room:
+    if job.max_tokens is None or (job.max_tokens > room and not is_shifting):
         return room, True
     return job.max_tokens, False

@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Callable
 
-from inference.backend.base import Model, Row, Rows
-from inference.backend.logprobs import logits_to_logprob
+from inference.backend.base import Backend, Row, Rows
+from inference.backend.logprobs import first_token, rows_to_logprobs
 from inference.engine.counters import Counters
 from inference.engine.ending import drain_tokens
 from inference.engine.plan import Piece
 from inference.engine.roster import Roster
 from inference.engine.sequence import Sequence
-from inference.protocol.errors import ErrorCode
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Progress, PromptLogprobs
 
 logger = logging.getLogger(__name__)
@@ -20,9 +20,9 @@ class Settler:
     """Gives each sequence what its piece of a step computed, and tells what came of it."""
 
     def __init__(
-        self, model: Model, roster: Roster, counters: Counters, clock: Callable[[], float]
+        self, backend: Backend, roster: Roster, counters: Counters, clock: Callable[[], float]
     ) -> None:
-        self._model, self._roster = model, roster
+        self._backend, self._model, self._roster = backend, backend.model, roster
         self._counters, self._clock = counters, clock
 
     def settle(self, piece: Piece, rows: Rows) -> None:
@@ -32,10 +32,14 @@ class Settler:
         """
         sequence = piece.sequence
         try:
-            if sequence.num_computed <= sequence.num_prompt:
+            if not sequence.num_generated:
                 self._tell_prompt(piece, rows)
             if not sequence.num_pending:
                 self._sample(sequence, rows[-1])
+            elif len(rows) and sequence.is_redrawing:
+                self._redraw(sequence, rows[-1])
+        except EngineError as error:
+            self._roster.fail(sequence, error.code, error.message)
         except Exception:  # whatever one sequence does must not end the others
             logger.exception("job %s cannot be sampled", sequence.job.id)
             self._roster.fail(
@@ -55,17 +59,34 @@ class Settler:
         first = sequence.next_prompt_row + 1
         judged = sequence.tokens[first : min(sequence.num_computed + 1, sequence.num_prompt)]
         num_top = sequence.job.num_prompt_logprobs or 0
-        logprobs = tuple(
-            logits_to_logprob(self._model, row, token, num_top)
-            for row, token in zip(rows, judged, strict=False)
-        )
+        logprobs = tuple(rows_to_logprobs(self._model, rows[: len(judged)], judged, num_top))
+        if first == 1:
+            first, logprobs = 0, (first_token(self._model, sequence.tokens[0]), *logprobs)
         sequence.next_prompt_row = sequence.num_computed
-        self._roster.tell(sequence, PromptLogprobs(first, logprobs))
+        if logprobs:
+            self._roster.tell(sequence, PromptLogprobs(first, logprobs))
+
+    def _redraw(self, sequence: Sequence, row: Row) -> None:
+        """Have the sampler choose again what was told: then it stands where it stood before.
+
+        Where it chooses otherwise, another machine computed that, and what was told stays true.
+        """
+        emitted = sequence.job.emitted_tokens
+        choice = sequence.sampler.sample(row)
+        if choice.token == emitted[sequence.num_redrawn]:
+            sequence.num_redrawn += 1
+            return
+        logger.warning("job %s goes on from tokens that are not its own here", sequence.job.id)
+        sequence.sampler.close()
+        sequence.sampler = self._backend.open_sampler(sequence.job)
+        for token in emitted:
+            sequence.sampler.accept(token)
+        sequence.num_redrawn = len(emitted)
 
     def _sample(self, sequence: Sequence, row: Row) -> None:
         """Choose the next token and tell it, or end the sequence with it."""
         choice = sequence.sampler.sample(row)
-        is_end = self._model.is_end_of_generation(choice.token)
+        is_end = choice.is_end or self._model.is_end_of_generation(choice.token)
         data = b"" if is_end else self._model.text_bytes(choice.token)
         if not sequence.first_token_at:
             sequence.first_token_at = self._clock()

@@ -138,6 +138,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the loaded model says of itself, for validation in the gateway.
 
     ``context_length`` is what one sequence may hold here, ``num_ctx_train`` in training.
+    ``sampler_plugins`` are the samplers that the replica's operator added.
     ``num_prefix_tokens`` and ``num_suffix_tokens`` are added around a text. ``pooling`` (none,
     mean, cls, last, rank) is empty where no vectors are computed; a vector has ``num_dimensions``.
     """
@@ -157,6 +158,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     chat_template: str = ""
     has_encoder: bool = False
     vocab_type: int = 0
+    sampler_plugins: tuple[str, ...] = ()
     num_prefix_tokens: int = 0
     num_suffix_tokens: int = 0
     pooling: str = ""
