@@ -101,9 +101,7 @@ def take_batch(line: deque[EmbeddingWork], room: Room, max_tokens: int) -> list[
     return shares
 
 
-def _take_group(
-    work: EmbeddingWork, room: Room, max_tokens: int, *, is_first: bool
-) -> list[Share]:
+def _take_group(work: EmbeddingWork, room: Room, max_tokens: int, *, is_first: bool) -> list[Share]:
     shares: list[Share] = []
     while len(shares) < GROUP and not work.is_taken and max_tokens > 0:
         tokens = work.job.inputs[work.next_input]

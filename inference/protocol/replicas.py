@@ -39,6 +39,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``is_deterministic`` makes the text of a request independent of what runs beside it.
     ``speculation`` is empty, "ngram" or "draft"; ``num_draft_tokens`` bounds one guess.
     ``serves_embeddings`` lets a generative model answer embedding jobs too.
+    ``min_dimensions`` is how far a client may shorten vectors, 0 not at all.
     ``max_queue`` bounds waiting jobs.
     """
 
@@ -69,6 +70,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     speculation: str = ""
     num_draft_tokens: int = 8
     serves_embeddings: bool = False
+    min_dimensions: int = 0
     max_queue: int = 512
     job_timeout_seconds: float = 600.0
 

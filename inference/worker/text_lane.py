@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from inference.backend.base import Model
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import (
     Detokenize,
     Detokenized,
+    JoinPairs,
     Refused,
     RenderChat,
     TextAnswer,
@@ -20,6 +21,7 @@ from inference.protocol.text import (
 from inference.relay.connect import RedisError
 from inference.relay.text_lane import TextLane
 from inference.text.chat_template import ChatTemplate
+from inference.text.pairs import PairJoiner
 from inference.text.render_pool import RenderPool
 
 logger = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ class TextAnswers:
         self._model = model
         self._num_vocab = model.facts().num_vocab
         self._template = ChatTemplate(model, pool)
+        self._pairs = PairJoiner(model)
 
     def answer(self, question: TextQuestion) -> TextAnswer:
         """Answer or refuse; never raises."""
@@ -45,6 +48,8 @@ class TextAnswers:
                 return self._tokenize(question)
             if isinstance(question, Detokenize):
                 return self._detokenize(question)
+            if isinstance(question, JoinPairs):
+                return self._join_pairs(question)
             return self._render(question)
         except EngineError as error:
             return Refused(code=error.code, message=error.message, param=error.param)
@@ -53,9 +58,7 @@ class TextAnswers:
             return Refused(code=ErrorCode.INTERNAL_ERROR, message="An internal error occurred.")
 
     def _tokenize(self, question: Tokenize) -> Tokenized:
-        for text in question.texts:
-            if len(text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
-                raise EngineError(ErrorCode.INVALID_PROMPT, "The text is too long to tokenize.")
+        _check_sizes(question.texts)
         ids = tuple(
             tuple(
                 self._model.tokenize(
@@ -73,6 +76,10 @@ class TextAnswers:
     def _piece(self, token: int) -> str:
         return self._model.token_bytes(token).decode("latin-1")
 
+    def _join_pairs(self, question: JoinPairs) -> Tokenized:
+        _check_sizes((question.query, *question.documents))
+        return Tokenized(tokens=self._pairs.join(question))
+
     def _detokenize(self, question: Detokenize) -> Detokenized:
         for index, token in enumerate(question.tokens):
             if not 0 <= token < self._num_vocab:
@@ -85,6 +92,12 @@ class TextAnswers:
 
     def _render(self, question: RenderChat) -> TextAnswer:
         return self._template.render(question)
+
+
+def _check_sizes(texts: Iterable[str]) -> None:
+    for text in texts:
+        if len(text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
+            raise EngineError(ErrorCode.INVALID_PROMPT, "The text is too long to tokenize.")
 
 
 class TextThreads:

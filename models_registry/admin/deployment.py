@@ -82,7 +82,7 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
                 )
             },
         ),
-        ("Embeddings", {"fields": ("serves_embeddings", "pooling")}),
+        ("Embeddings", {"fields": ("serves_embeddings", "pooling", "min_dimensions")}),
         (
             "Machine",
             {

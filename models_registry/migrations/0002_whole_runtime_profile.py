@@ -80,6 +80,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='deployment',
+            name='min_dimensions',
+            field=models.PositiveIntegerField(default=0, help_text='Numbers to which a client may shorten vectors, for models trained for that (Matryoshka); those of others lose their meaning. 0: only whole vectors.', validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1048576)], verbose_name='shortest vectors'),
+        ),
+        migrations.AddField(
+            model_name='deployment',
             name='speculation',
             field=models.CharField(blank=True, choices=[('', 'off'), ('ngram', 'look up in the prompt'), ('draft', 'ask the draft model')], default='', help_text='Guess tokens ahead and check them in one step; the text stays the same. Pays for few clients at once and text that repeats its prompt.', max_length=8),
         ),

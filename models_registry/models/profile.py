@@ -189,6 +189,13 @@ class ProfileColumns(models.Model):
         default="",
         help_text="How the vectors of an input's tokens become one, for embeddings and rerank.",
     )
+    min_dimensions = models.PositiveIntegerField(
+        "shortest vectors",
+        default=0,
+        validators=between(0, 2**20),
+        help_text="Numbers to which a client may shorten vectors, for models trained for that "
+        "(Matryoshka); those of others lose their meaning. 0: only whole vectors.",
+    )
 
     num_threads = models.PositiveIntegerField(
         "threads",

@@ -22,6 +22,7 @@ def find_contradictions(profile: ProfileColumns, kind: ModelKind) -> Errors:
         | _check_devices(profile)
         | _check_determinism(profile)
         | _check_kind(profile, kind)
+        | _check_vectors(profile, kind)
     )
 
 
@@ -35,6 +36,8 @@ def find_misfits(profile: ProfileColumns, facts: dict[str, Any]) -> Errors:
                 f"The model's heads have {width} values, which blocks of {_BLOCK_SIZE} do not "
                 "divide. Choose f16, bf16 or f32."
             )
+    if exceeds(profile.min_dimensions, facts.get("embedding_length")):
+        errors["min_dimensions"] = f"The model's vectors have {facts['embedding_length']} numbers."
     return errors
 
 
@@ -113,4 +116,17 @@ def _check_kind(profile: ProfileColumns, kind: ModelKind) -> Errors:
         errors["serves_embeddings"] = f"A model of kind {kind} does only that already."
     if profile.is_context_shifting:
         errors["is_context_shifting"] = f"A model of kind {kind} has no context that could shift."
+    return errors
+
+
+def _check_vectors(profile: ProfileColumns, kind: ModelKind) -> Errors:
+    if kind is not ModelKind.RERANK:
+        if profile.pooling == "rank":
+            return {"pooling": "Rank gives scores, not vectors: only a reranking model can do it."}
+        return {}
+    errors: Errors = {}
+    if profile.pooling not in ("", "rank"):
+        errors["pooling"] = "A reranking model can only rank: leave this as the model says."
+    if profile.min_dimensions:
+        errors["min_dimensions"] = "A reranking model gives scores, no vectors: leave this 0."
     return errors

@@ -10,6 +10,7 @@ from models_registry.selectors import ServedModel, find_served_model, list_serve
 
 GENERATIVE = frozenset({ModelKind.CHAT, ModelKind.COMPLETION})
 EMBEDDING = frozenset({ModelKind.EMBEDDING})
+RERANK = frozenset({ModelKind.RERANK})
 ANY_KIND = frozenset(ModelKind)
 _KIND_WORDS = {
     ModelKind.CHAT: "a chat model",
@@ -36,17 +37,19 @@ def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> S
     served = recent_models.get(name) or _remember(name, find_served_model(name))
     if served is None or not caller.may_use(served.model_pk):
         raise no_such_model(name)
-    if served.kind not in kinds:
-        words = _KIND_WORDS[served.kind]
-        raise InvalidValue("model", f"{served.id} is {words}: it does not answer here.")
+    if not _answers_as(served, kinds):
+        wanted = " or ".join(_KIND_WORDS[kind] for kind in sorted(kinds))
+        raise InvalidValue(
+            "model", f"{served.id} is {_KIND_WORDS[served.kind]}; this address is for {wanted}."
+        )
     return served
 
 
 def choose_default_model(caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
     """Take the first model of a fitting kind that generates, or else the first that fits."""
-    fitting = [served for served in list_usable_models(caller) if served.kind in kinds]
+    fitting = [served for served in list_usable_models(caller) if _answers_as(served, kinds)]
     if fitting:
-        return min(fitting, key=lambda served: served.kind not in GENERATIVE)
+        return min(fitting, key=lambda one: (one.kind not in kinds, one.kind not in GENERATIVE))
     raise LlameroError(404, "model_not_found", "No model of a fitting kind is served.")
 
 
@@ -65,6 +68,13 @@ def no_such_model(name: str) -> LlameroError:
     return LlameroError(
         404, "model_not_found", f"The model {name!r:.140} does not exist.", param="model"
     )
+
+
+def _answers_as(served: ServedModel, kinds: frozenset[ModelKind]) -> bool:
+    """Whether a model is of these kinds; one that generates may serve embeddings beside."""
+    if kinds == EMBEDDING and served.kind.is_generative:
+        return served.profile.serves_embeddings
+    return served.kind in kinds
 
 
 def _remember(name: str, served: ServedModel | None) -> ServedModel | None:

@@ -3,6 +3,7 @@
 from inference.protocol.text import (
     Detokenize,
     Detokenized,
+    JoinPairs,
     RenderChat,
     Rendered,
     Tokenize,
@@ -16,6 +17,13 @@ async def ask_tokens(deployment: str, question: Tokenize) -> Tokenized:
     answer = await dispatch.get_dispatcher().ask(deployment, question)
     assert isinstance(answer, Tokenized)
     return answer
+
+
+async def ask_pairs(deployment: str, question: JoinPairs) -> tuple[tuple[int, ...], ...]:
+    """Join a query with documents."""
+    answer = await dispatch.get_dispatcher().ask(deployment, question)
+    assert isinstance(answer, Tokenized)
+    return answer.tokens
 
 
 async def ask_text(deployment: str, question: Detokenize) -> Detokenized:

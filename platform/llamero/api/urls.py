@@ -12,17 +12,22 @@ from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
+from llamero.api.rerank import RerankView
 
 _openai: dict[str, Any] = {
     "v1/chat/completions": ChatCompletionsView.as_view(),
     "v1/completions": CompletionsView.as_view(),
     "v1/embeddings": EmbeddingsView.as_view(),
+    "v1/rerank": RerankView.as_view(is_native=False),
+    "v1/reranking": RerankView.as_view(is_native=False),
 }
 _native: dict[str, Any] = {
     "completion": CompletionView.as_view(),
     "completions": CompletionView.as_view(),
     "embedding": EmbeddingView.as_view(),
     "embeddings": EmbeddingView.as_view(),
+    "rerank": RerankView.as_view(),
+    "reranking": RerankView.as_view(),
     "tokenize": TokenizeView.as_view(),
     "detokenize": DetokenizeView.as_view(),
     "apply-template": ApplyTemplateView.as_view(),

@@ -179,7 +179,9 @@ def test_random_jobs_are_taken_whole_and_in_order(seed: int, can_split: bool) ->
             part = share.part
             taken[share.work.job.id].append((share.input, part.start, len(part.tokens)))
     for work in works:
-        expected = [(i, at) for i, tokens in enumerate(work.job.inputs) for at in range(len(tokens))]
+        expected = [
+            (i, at) for i, tokens in enumerate(work.job.inputs) for at in range(len(tokens))
+        ]
         got = [(i, s + k) for i, s, count in taken[work.job.id] for k in range(count)]
         assert got == expected
     assert room.num_held == 0

@@ -17,6 +17,7 @@ from inference.protocol.replicas import (
 from inference.protocol.text import (
     Detokenize,
     Detokenized,
+    JoinPairs,
     RenderChat,
     Rendered,
     Tokenize,
@@ -31,6 +32,9 @@ FACTS = ModelFacts(
     num_vocab=NUM_VOCAB,
     context_length=CONTEXT,
     num_embd=4,
+    num_dimensions=4,
+    pooling="mean",
+    num_prefix_tokens=1,
     bos_token_id=1,
     eos_token_id=2,
     bos_token="<s>",
@@ -112,6 +116,10 @@ class FakeDispatcher:
                     tuple(chr(i).encode().decode("latin-1") for i in line) for line in ids
                 )
                 return Tokenized(tokens=ids, pieces=pieces if question.with_pieces else ())
+            case JoinPairs():
+                pairs = (f"{question.query}|{text}" for text in question.documents)
+                limit = question.max_tokens or None
+                return Tokenized(tokens=tuple(_encode(pair, True)[:limit] for pair in pairs))
             case Detokenize():
                 return Detokenized(text="".join(map(chr, question.tokens)))
             case RenderChat():

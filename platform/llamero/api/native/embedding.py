@@ -5,19 +5,20 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from inference.protocol.jobs import EUCLIDEAN
 from llamero.api.async_view import caller_of, json_response
-from llamero.api.embedding_jobs import embed, read_floats
-from llamero.api.fields import AnyValue, RequestSerializer, StrictInteger, validate
+from llamero.api.embedding_request import EmbeddingRequest
+from llamero.api.fields import AnyValue, StrictInteger, validate
 from llamero.api.model_choice import EMBEDDING
 from llamero.api.native.view import NativeView
 from llamero.api.prompts import read_native_prompts
-from llamero.errors import InvalidValue, NotSupported
+from llamero.api.truncation import Truncation, TruncationFields
+from llamero.api.vector_json import write_tables
+from llamero.errors import InvalidValue
 
-_NONE, _EUCLIDEAN = -1, 2
 
-
-class EmbeddingSerializer(RequestSerializer):
-    """The fields of POST /embedding."""
+class EmbeddingSerializer(TruncationFields):
+    """The fields of POST /embedding. ``embd_normalize``: -1 none, 0 16-bit range, else a p-norm."""
 
     content = AnyValue(required=False)
     input = AnyValue(required=False)
@@ -25,7 +26,7 @@ class EmbeddingSerializer(RequestSerializer):
 
 
 class EmbeddingView(NativeView):
-    """Turn texts into vectors, in llama-server's nested form."""
+    """Turn texts into vectors, in llama-server's nested form: a row per token if none is pooled."""
 
     serializer_class = EmbeddingSerializer
 
@@ -33,27 +34,25 @@ class EmbeddingView(NativeView):
         """Validate the body and find the model."""
         body = self.read_body(request)
         fields = validate(EmbeddingSerializer, body)
-        self.param = "content" if "content" in fields else "input"
-        if self.param not in fields:
+        param = "content" if "content" in fields else "input"
+        if param not in fields:
             raise InvalidValue("content", "content is missing.", "missing_required_parameter")
-        self.norm = fields.get("embd_normalize", _EUCLIDEAN)
-        if self.norm not in (_NONE, _EUCLIDEAN):
-            raise NotSupported("embd_normalize", "embd_normalize must be -1 or 2.")
-        self.inputs = read_native_prompts(fields[self.param], self.param)
-        self.served = self.find_model(request, EMBEDDING, body)
+        inputs = read_native_prompts(fields[param], param)
+        truncation = Truncation.read(fields)
+        self.job = EmbeddingRequest(
+            served=self.find_model(request, EMBEDDING, body),
+            inputs=inputs,
+            param=param,
+            owner=caller_of(request).owner,
+            truncation=truncation,
+            norm=fields.get("embd_normalize", EUCLIDEAN),
+        )
+        self.job.check()
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Embed."""
-        found = await embed(
-            served=self.served,
-            inputs=self.inputs,
-            param=self.param,
-            owner=caller_of(request).owner,
-            normalize=self.norm == _EUCLIDEAN,
-        )
+        rows, _ = await self.job.compute(await self.job.facts())
+        tables = await write_tables(rows)
         return json_response(
-            [
-                {"index": index, "embedding": [read_floats(vector)]}
-                for index, vector in enumerate(found.vectors)
-            ]
+            [{"index": index, "embedding": table} for index, table in enumerate(tables)]
         )

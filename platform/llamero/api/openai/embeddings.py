@@ -2,20 +2,25 @@
 
 from typing import Any
 
+import msgspec
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from inference.protocol.replicas import ModelFacts
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
-from llamero.api.embedding_jobs import embed, read_floats, shorten
-from llamero.api.fields import AnyValue, RequestSerializer, StrictInteger, StrictString, validate
+from llamero.api.embedding_jobs import VectorRows
+from llamero.api.embedding_request import EmbeddingRequest
+from llamero.api.fields import AnyValue, StrictInteger, StrictString, validate
 from llamero.api.json_body import read_json_object
 from llamero.api.model_choice import EMBEDDING, choose_model, first_named
 from llamero.api.prompts import read_prompts
+from llamero.api.truncation import Truncation, TruncationFields
+from llamero.api.vector_json import write_vectors
 from llamero.errors import InvalidValue
 from models_registry.selectors import ServedModel
 
 
-class EmbeddingsSerializer(RequestSerializer):
+class EmbeddingsSerializer(TruncationFields):
     """The fields of POST /v1/embeddings."""
 
     input = AnyValue()
@@ -33,40 +38,47 @@ class EmbeddingsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.fields = validate(EmbeddingsSerializer, body)
-        self.inputs = read_prompts(self.fields["input"], "input")
+        inputs = read_prompts(self.fields["input"], "input")
+        truncation = Truncation.read(self.fields)
+        caller = caller_of(request)
         model = first_named(body.get("model"), self.kwargs.get("model"))
-        self.served = choose_model(model, caller_of(request), EMBEDDING)
+        self.job = EmbeddingRequest(
+            served=choose_model(model, caller, EMBEDDING),
+            inputs=inputs,
+            param="input",
+            owner=caller.owner,
+            truncation=truncation,
+            num_dimensions=self.fields.get("dimensions", 0),
+        )
+        self.job.check()
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Embed."""
-        found = await embed(
-            served=self.served, inputs=self.inputs, param="input", owner=caller_of(request).owner
-        )
-        vectors = _resize(found.vectors, self.fields.get("dimensions"), self.served)
-        is_base64 = self.fields.get("encoding_format") == "base64"
+        served = self.job.served
+        facts = await self.job.facts()
+        if facts.pooling == "none":
+            raise InvalidValue("model", f"{served.id} gives a vector per token: use /embedding.")
+        _check_dimensions(self.job.num_dimensions, served, facts)
+        rows, num_tokens = await self.job.compute(facts)
+        vectors = await _describe(rows, self.fields.get("encoding_format"))
+        usage = {"prompt_tokens": num_tokens, "total_tokens": num_tokens}
         data = [
-            {
-                "object": "embedding",
-                "index": index,
-                "embedding": vector if is_base64 else read_floats(vector),
-            }
+            {"object": "embedding", "index": index, "embedding": vector}
             for index, vector in enumerate(vectors)
         ]
-        usage = {"prompt_tokens": found.num_tokens, "total_tokens": found.num_tokens}
-        return json_response(
-            {"object": "list", "data": data, "model": self.served.id, "usage": usage}
-        )
+        return json_response({"object": "list", "data": data, "model": served.id, "usage": usage})
 
 
-def _resize(
-    vectors: tuple[str, ...], dimensions: int | None, served: ServedModel
-) -> tuple[str, ...]:
-    """Shorten vectors where the model was trained for that (Matryoshka); refuse elsewhere."""
-    num_full = len(read_floats(vectors[0]))
-    if dimensions is None or dimensions == num_full:
-        return vectors
-    if dimensions > num_full:
-        raise InvalidValue("dimensions", f"{served.id} has {num_full} dimensions.")
-    if not served.facts.get("is_matryoshka"):
-        raise InvalidValue("dimensions", f"{served.id} gives vectors of {num_full} numbers only.")
-    return tuple(shorten(vector, dimensions) for vector in vectors)
+async def _describe(rows: VectorRows, encoding: str | None) -> list[str] | list[msgspec.Raw]:
+    if encoding == "base64":
+        return [texts[0] for texts in rows.texts]
+    return await write_vectors(rows)
+
+
+def _check_dimensions(dimensions: int, served: ServedModel, facts: ModelFacts) -> None:
+    """Refuse to shorten vectors unless the model was trained for that (Matryoshka)."""
+    full = facts.num_dimensions
+    least = served.profile.min_dimensions or full
+    if dimensions and not least <= dimensions <= full:
+        some = f"{full}" if least == full else f"{least} to {full}"
+        raise InvalidValue("dimensions", f"{served.id} gives vectors of {some} numbers.")
