@@ -28,7 +28,7 @@ from inference.protocol.jobs import GenerationJob  # noqa: E402
 from inference.protocol.replicas import ReplicaState, ReplicaStatus  # noqa: E402
 from inference.relay.connect import SyncRedis, connect  # noqa: E402
 from inference.relay.registry import ReplicaRegistry  # noqa: E402
-from inference.relay.waiting import WaitingSet  # noqa: E402
+from inference.relay.waiting import TakenJob, WaitingSet  # noqa: E402
 from inference.relay.writer import EventWriter  # noqa: E402
 
 
@@ -40,8 +40,8 @@ def write_tokens(
     waiting = WaitingSet(redis, "bench")
     jobs: list[str] = []
     while len(jobs) < num_streams:
-        if (job := waiting.take("bench-1")) is not None:
-            jobs.append(job.id)
+        if isinstance(taken := waiting.take("bench-1"), TakenJob):
+            jobs.append(taken.job.id)
     writer = EventWriter(redis)
     cpu, in_write = time.process_time(), 0.0
     for step in range(1, num_steps + 1):
@@ -79,8 +79,12 @@ async def follow(url: str, num_streams: int, num_steps: int, pause: float) -> tu
     counts = [0] * num_streams
 
     async def read(number: int) -> None:
-        async for _ in streams[number]:
-            counts[number] += 1
+        stream, arrived = streams[number], asyncio.Event()
+        stream.listen(arrived.set)
+        while not stream.is_finished:
+            counts[number] += len(stream.take())
+            await arrived.wait()
+            arrived.clear()
 
     readers = [asyncio.create_task(read(number)) for number in range(num_streams)]
     await asyncio.sleep(0)

@@ -1,5 +1,8 @@
 """The unit of work: one sequence to generate, or one batch of texts to embed."""
 
+from hashlib import blake2b
+from typing import Any
+
 import msgspec
 
 from inference.protocol.sampling import SamplingParams
@@ -53,6 +56,11 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
         """Tokens this job may use, for fair sharing between owners."""
         return len(self.prompt_tokens) + (self.max_tokens or 256)
 
+    @property
+    def fingerprint(self) -> str:
+        """Tell jobs apart by what they make an engine do, whoever sends them."""
+        return _digest(msgspec.structs.replace(self, salt="", **_ANONYMOUS))
+
 
 class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):
     """Inputs of one request, already tokenized, each to become one vector.
@@ -79,9 +87,15 @@ class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_
         """Tokens this job will use, for fair sharing between owners."""
         return sum(len(tokens) for tokens in self.inputs)
 
+    @property
+    def fingerprint(self) -> str:
+        """Tell jobs apart by what they make an engine do, whoever sends them."""
+        return _digest(msgspec.structs.replace(self, **_ANONYMOUS))
+
 
 Job = GenerationJob | EmbeddingJob
 
+_ANONYMOUS: dict[str, Any] = {"id": "", "owner": "", "gateway": "", "deadline": 0.0, "attempt": 1}
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)
 
@@ -94,3 +108,7 @@ def encode_job(job: Job) -> bytes:
 def decode_job(raw: bytes) -> Job:
     """Read a job; raises msgspec.ValidationError for anything that is not one."""
     return _decoder.decode(raw)
+
+
+def _digest(job: Job) -> str:
+    return blake2b(encode_job(job), digest_size=16).hexdigest()

@@ -1,11 +1,11 @@
-"""What a job is told when it ends outside its engine, as encoded events."""
+"""What a job is told when it ends outside its engine, as events and as constants of the scripts."""
 
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Done, Failed, FinishReason, encode_event
 
 LOST_EVENT = Failed(
     ErrorCode.ENGINE_LOST,
-    "The engine stopped while it worked on this request. Please try again.",
+    "The service lost track of this request. Please try again.",
     is_retryable=True,
 )
 LATE_EVENT = Failed(ErrorCode.DEADLINE_EXCEEDED, "The request ran out of time.", is_retryable=True)
@@ -14,8 +14,21 @@ UNSERVED_EVENT = Failed(
     "No replica of this model became ready in time. Please try again later.",
     is_retryable=True,
 )
+CRASHED_EVENT = Failed(
+    ErrorCode.REQUEST_CRASHED_ENGINE,
+    "The engine ended each time it worked on this request, so it will not be tried again. "
+    "Please change the request.",
+)
+CANCELLED_EVENT = Done(FinishReason.CANCELLED, 0, 0, 0)
 
-LOST = encode_event(LOST_EVENT)
-LATE = encode_event(LATE_EVENT)
-UNSERVED = encode_event(UNSERVED_EVENT)
-CANCELLED = encode_event(Done(FinishReason.CANCELLED, 0, 0, 0))
+
+def lua_endings() -> str:
+    """Give the events' JSON to the scripts, as Lua locals."""
+    events = {
+        "LATE_EVENT": LATE_EVENT,
+        "UNSERVED_EVENT": UNSERVED_EVENT,
+        "CRASHED_EVENT": CRASHED_EVENT,
+        "CANCELLED_EVENT": CANCELLED_EVENT,
+    }
+    lines = [f"local {name} = [==[{encode_event(e).decode()}]==]" for name, e in events.items()]
+    return "\n".join(lines) + "\n"

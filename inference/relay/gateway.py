@@ -14,8 +14,9 @@ from inference.protocol.jobs import Job, encode_job
 from inference.protocol.replicas import ReplicaStatus
 from inference.protocol.text import TextRequest
 from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
-from inference.relay.endings import CANCELLED, LOST
+from inference.relay.endings import CRASHED_EVENT
 from inference.relay.keys import REPLICAS, events_key, job_key, replica_key, waiting_key
+from inference.relay.reaper import ReplicaEnd
 from inference.relay.registry import decode_status, select_statuses
 from inference.relay.scripts import Argument, script
 
@@ -28,10 +29,14 @@ POLL_EVENTS = 512
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A job that was accepted: how many jobs are before it, and whether a slot must be woken."""
+    """A job that was accepted: how many jobs are before it, and whether a slot must be woken.
+
+    ``wait_seconds`` is the expected wait, None while nothing is known.
+    """
 
     num_ahead: int
     needs_ticket: bool
+    wait_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class JobView:
     is_lease_alive: bool
     needs_ticket: bool
     num_ahead: int
+    wait_seconds: float | None
     events: tuple[tuple[int, Event], ...]
 
 
@@ -53,29 +59,30 @@ class GatewayRelay:
         self._redis = redis
         self._encoder = msgspec.json.Encoder()
 
-    async def submit(self, job: Job, *, max_queue: int) -> Admission:
-        """Put a job into its waiting set, once however often it is asked."""
+    async def submit(
+        self, job: Job, *, max_queue: int, max_owner_queue: int | None = None
+    ) -> Admission:
+        """Put a job into its waiting set, once however often it is asked.
+
+        At most ``max_queue`` jobs wait beyond those that find a free slot, of one owner at most
+        ``max_owner_queue``.
+        """
         priority = max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
-        arguments = (*row, job.cost, priority, job.attempt, max_queue)
-        status, num_ahead, needs_ticket = await self._run("submit", arguments)
-        match status:
-            case b"ok":
-                return Admission(int(num_ahead), bool(needs_ticket))
-            case b"full":
-                raise EngineError(
-                    ErrorCode.QUEUE_FULL,
-                    f"Too many requests wait for this model ({int(num_ahead)}).",
-                    is_retryable=True,
-                )
-            case b"cancelled":
-                raise EngineError(ErrorCode.INTERNAL_ERROR, "The request was cancelled.")
-            case _:
-                raise no_ready_replica()
+        bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
+        arguments = (*row, job.cost, priority, job.attempt, *bounds, job.fingerprint)
+        status, num_jobs, needs_ticket, wait_ms = await self._run("submit", arguments)
+        if status != b"ok":
+            raise _refusal(status, int(num_jobs), _seconds(wait_ms))
+        return Admission(int(num_jobs), bool(needs_ticket), _seconds(wait_ms))
+
+    async def greet(self, gateway: str) -> None:
+        """Show that the gateway lives: without this each second its jobs are soon stopped."""
+        await self._run("greet", (gateway,))
 
     async def cancel(self, jobs: Sequence[str], *, is_abandoned: bool) -> None:
         """Stop jobs, waiting or running. The keys of an abandoned one go at its end."""
-        await self._run("cancel", (CANCELLED, int(is_abandoned), *jobs))
+        await self._run("cancel", (int(is_abandoned), *jobs))
 
     async def release(self, jobs: Iterable[str]) -> None:
         """Delete the keys of jobs whose end was delivered."""
@@ -90,8 +97,9 @@ class GatewayRelay:
         return [_read_view(answer) for answer in await self._run("poll", arguments)]
 
     async def reap_if_lost(self, replica: str) -> int:
-        """End the jobs of a replica whose lease is gone; gives their number."""
-        return len(await self._run("reap", (replica, LOST, 1, 0)))
+        """Queue again the jobs of a replica whose lease is gone; gives their number."""
+        queued, ended = await self._run("reap", (replica, int(ReplicaEnd.KILLED), 1, 0))
+        return len(queued) + len(ended)
 
     async def ask(self, deployment: str, request: TextRequest) -> None:
         """Put a question to any ready replica; the answer comes over the gateway's channel."""
@@ -137,6 +145,30 @@ class GatewayRelay:
             raise broker_unavailable() from error
 
 
+def _refusal(status: bytes, num_waiting: int, wait_seconds: float | None) -> EngineError:
+    """Say why a job was not queued."""
+    match status:
+        case b"full":
+            return EngineError(
+                ErrorCode.QUEUE_FULL,
+                f"Too many requests wait for this model ({num_waiting}).",
+                is_retryable=True,
+                retry_after=wait_seconds,
+            )
+        case b"owner_full":
+            return EngineError(
+                ErrorCode.KEY_QUEUE_FULL,
+                f"Too many requests of this key wait for this model ({num_waiting}).",
+                is_retryable=True,
+                retry_after=wait_seconds,
+            )
+        case b"poison":
+            return EngineError(ErrorCode.REQUEST_CRASHED_ENGINE, CRASHED_EVENT.message)
+        case b"cancelled":
+            return EngineError(ErrorCode.INTERNAL_ERROR, "The request was cancelled.")
+    return no_ready_replica()
+
+
 def no_ready_replica() -> EngineError:
     """Say that no replica can take work now."""
     return EngineError(
@@ -161,14 +193,20 @@ def _read_event(raw: bytes) -> Event:
         return Failed(ErrorCode.INTERNAL_ERROR, "An event of this request could not be read.")
 
 
+def _seconds(milliseconds: int) -> float | None:
+    """Read a wait; a negative one is not known."""
+    return None if milliseconds < 0 else milliseconds / 1000
+
+
 def _read_view(answer: list[Any]) -> JobView:
-    state, replica, is_lease_alive, needs_ticket, num_ahead = answer[:5]
-    events = tuple((answer[i], _read_event(answer[i + 1])) for i in range(5, len(answer), 2))
+    state, replica, is_lease_alive, needs_ticket, num_ahead, wait_ms = answer[:6]
+    events = tuple((answer[i], _read_event(answer[i + 1])) for i in range(6, len(answer), 2))
     return JobView(
         state.decode(),
         replica.decode(),
         bool(is_lease_alive),
         bool(needs_ticket),
         num_ahead,
+        _seconds(wait_ms),
         events,
     )

@@ -1,6 +1,7 @@
 """How every key and channel of the relay is named. The Lua scripts get the same prefixes."""
 
 LEASE_SECONDS = 5
+GATEWAY_LEASE_SECONDS = 6
 RETENTION_SECONDS = 60
 DEADLINE_GRACE_SECONDS = 120
 
@@ -9,14 +10,21 @@ PREFIXES = {
     "JOB": "lm:job:",  # hash of a job: payload, state, replica, attempt
     "EVENTS": "lm:ev:",  # stream of a job, entry ids 0-1, 0-2, …
     "WAITING": "lm:wait:",  # zset of a deployment's waiting jobs, best first
-    "FAIR": "lm:fair:",  # hash of a deployment: virtual times and finish tags of owners
+    "ARRIVED": "lm:arrived:",  # zset of the same jobs by time of arrival
+    "LINE": "lm:line:",  # list of an owner's waiting jobs in a deployment and class, oldest first
+    "FAIR": "lm:fair:",  # hash of a deployment: virtual times of classes, what owners have used
+    "PACE": "lm:pace:",  # hash of a deployment: how fast its waiting jobs are taken
     "READY": "lm:ready:",  # zset of a deployment's ready replicas by last beat
+    "COMING": "lm:coming:",  # zset of a deployment's replicas that start or load, by last beat
     "REPLICA": "lm:rep:",  # hash of a replica's heartbeat, expires with its lease
     "RUNNING": "lm:run:",  # set of the jobs a replica runs
     "AWAKE": "lm:awake:",  # set of the jobs whose slot will look for another job
     "CANCELLED": "lm:cancel:",  # set of the running jobs a replica should stop
+    "TRIAL": "lm:trial:",  # the one suspect job that a replica tries
+    "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
     "TEXT": "lm:text:",  # list of a deployment's questions about text
     "GATEWAY": "lm:gw:",  # channel of a gateway
+    "FOLLOWED": "lm:gwjobs:",  # set of the jobs a gateway follows
     "INBOX": "lm:inbox:",  # channel of a replica: job ids to cancel
     "DESIRED": "lm:desired:",  # specs a node should run
     "NODE": "lm:node:",  # a node's heartbeat
@@ -26,6 +34,7 @@ PREFIXES = {
 # whole keys
 REPLICAS = "lm:replicas"  # zset of all replicas by last beat
 NODES = "lm:nodes"  # set of the names of all nodes
+GATEWAYS = "lm:gateways"  # zset of all gateways by last beat
 BACKLOG = "lm:backlog"  # set of the deployments with waiting jobs
 DEADLINES = "lm:deadlines"  # zset of waiting jobs by deadline
 UNREADY = "lm:unready"  # hash: deployment -> since when its waiting jobs have no ready replica
@@ -33,6 +42,7 @@ SWEEP = "lm:sweep"  # hash: since when sweeps run without a break
 
 WHOLE = {
     "REPLICAS": REPLICAS,
+    "GATEWAYS": GATEWAYS,
     "BACKLOG": BACKLOG,
     "DEADLINES": DEADLINES,
     "UNREADY": UNREADY,
@@ -106,6 +116,7 @@ def lua_constants() -> str:
     lines = [f"local {name} = '{value}'" for name, value in names.items()]
     numbers = {
         "LEASE": LEASE_SECONDS,
+        "GATEWAY_LEASE": GATEWAY_LEASE_SECONDS,
         "RETENTION": RETENTION_SECONDS,
         "GRACE": DEADLINE_GRACE_SECONDS,
     }

@@ -7,13 +7,20 @@ import msgspec
 
 from inference.protocol.replicas import ReplicaState, ReplicaStatus
 from inference.relay.connect import SyncRedis, text_of
-from inference.relay.endings import LOST
 from inference.relay.keys import REPLICAS, replica_key
+from inference.relay.reaper import ReplicaEnd, reap
 from inference.relay.scripts import script
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(ReplicaStatus)
-LOST_STATES = (ReplicaState.FAILED, ReplicaState.STOPPED)
+# What a state means for jobs: they may come, will be able to, or must go elsewhere.
+_PHASES = {
+    ReplicaState.READY: "ready",
+    ReplicaState.STARTING: "coming",
+    ReplicaState.LOADING: "coming",
+    ReplicaState.FAILED: "lost",
+    ReplicaState.STOPPED: "lost",
+}
 
 
 class ReplicaRegistry:
@@ -22,26 +29,23 @@ class ReplicaRegistry:
     def __init__(self, redis: SyncRedis) -> None:
         self._redis = redis
         self._beat = script("beat")
-        self._reap = script("reap")
 
     def beat(self, status: ReplicaStatus) -> None:
-        """Renew the lease for 5 seconds. A status of failed or stopped ends the replica's jobs."""
+        """Renew the lease for 5 seconds. When failed or stopped, others go on with its jobs."""
         self._beat.run(
             self._redis,
             (
                 status.replica,
                 status.deployment,
                 _encoder.encode(status),
-                int(status.state is ReplicaState.READY),
-                int(status.state in LOST_STATES),
+                _PHASES.get(status.state, ""),
                 status.num_slots,
-                LOST,
             ),
         )
 
-    def remove(self, replica: str) -> tuple[str, ...]:
-        """Forget a replica and end its jobs; gives their ids."""
-        return tuple(job.decode() for job in self._reap.run(self._redis, (replica, LOST, 0, 1)))
+    def remove(self, replica: str) -> None:
+        """Forget a replica that ended in good order; others go on with its jobs."""
+        reap(self._redis, replica, ReplicaEnd.ORDERLY)
 
     def get(self, replica: str) -> ReplicaStatus | None:
         """Give a replica's last heartbeat while its lease runs."""

@@ -1,9 +1,8 @@
-"""Which jobs the server believes a replica runs, and how those end that it does not know of."""
+"""Which jobs the server believes a replica runs, and how others get those it cannot finish."""
 
 from collections.abc import Iterable
 
 from inference.relay.connect import SyncRedis, text_of
-from inference.relay.endings import LOST
 from inference.relay.keys import running_key
 from inference.relay.scripts import script
 
@@ -20,7 +19,10 @@ class RunningJobs:
         members = self._redis.smembers(running_key(self._replica))
         return frozenset(text_of(job) for job in members)
 
-    def fail(self, jobs: Iterable[str]) -> tuple[str, ...]:
-        """End jobs as lost, whose answer to a take never arrived; gives those that still ran."""
-        failed = script("fail").run(self._redis, (self._replica, LOST, *jobs))
-        return tuple(text_of(job) for job in failed)
+    def hand_back(self, jobs: Iterable[str]) -> tuple[str, ...]:
+        """Queue jobs again, to go on after their last event; gives those that still ran here.
+
+        Nothing this replica writes of them from now on is accepted.
+        """
+        given = script("hand_back").run(self._redis, (self._replica, *jobs))
+        return tuple(text_of(job) for job in given)

@@ -9,18 +9,21 @@ from typing import Any
 from redis.exceptions import NoScriptError
 
 from inference.relay.connect import AsyncRedis, SyncRedis
+from inference.relay.endings import lua_endings
 from inference.relay.keys import lua_constants
 
 Argument = str | bytes | int | float
+# What each script may call, in this order before its own text.
+SHARED = ("prelude", "order", "fate")
 
 
 class Script:
-    """One Lua script with the shared prelude. Safe to use from any thread or loop."""
+    """One Lua script with the shared functions. Safe to use from any thread or loop."""
 
     def __init__(self, name: str) -> None:
         folder = resources.files("inference.relay") / "lua"
-        body = (folder / f"{name}.lua").read_text()
-        self.text = lua_constants() + (folder / "prelude.lua").read_text() + body
+        parts = [(folder / f"{part}.lua").read_text() for part in (*SHARED, name)]
+        self.text = lua_constants() + lua_endings() + "".join(parts)
         self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
     def run(self, redis: SyncRedis, arguments: Sequence[Argument]) -> Any:

@@ -22,6 +22,7 @@ class _Log:
     events: list[bytes] = field(default_factory=list)
     num_kept: int = 0
     is_ended: bool = False
+    num_used: int = 0
 
 
 class EventWriter:
@@ -44,7 +45,7 @@ class EventWriter:
         return bool(self._unsent)
 
     def write(self, rows: Sequence[EventWrite]) -> tuple[str, ...]:
-        """Write the events of a step; seqs are 1, 2, 3, … per job without a hole.
+        """Write the events of a step; seqs go up by 1 per job, from the first one not told before.
 
         Gives the jobs that were refused (ended, reaped, unknown): cancel them in the engine.
         Never raises for a server out of reach.
@@ -56,7 +57,9 @@ class EventWriter:
             if seq != log.first_seq + len(log.events):
                 raise ValueError(f"event {seq} of job {job} is out of order")
             log.events.append(encode_event(event))
-            log.is_ended = isinstance(event, TERMINAL)
+            if isinstance(event, TERMINAL):
+                log.is_ended = True
+                log.num_used = event.num_prompt_tokens + event.num_completion_tokens
             self._unsent[job] = log
         return self.flush()
 
@@ -94,7 +97,7 @@ class EventWriter:
                     job,
                     log.attempt,
                     log.first_seq + index,
-                    1 if is_last else 0,
+                    log.num_used if is_last else "",
                     log.events[index],
                 )
             room -= stop - log.num_kept

@@ -11,8 +11,9 @@ from celery.signals import worker_shutting_down
 from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.errors import EngineError
 from inference.protocol.replicas import ReplicaState
-from inference.relay.connect import connect
+from inference.relay.connect import RedisError, connect
 from inference.relay.mailbox import CancelInbox
+from inference.relay.reaper import ReplicaEnd, reap
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.running import RunningJobs
 from inference.relay.text_lane import TextLane
@@ -43,13 +44,14 @@ class Replica:
         self._redis = connect(settings.redis_url)
         self._board = StatusBoard(settings)
         self._heartbeat = Heartbeat(ReplicaRegistry(self._redis), self._board.describe)
-        self._sink = RelaySink(EventWriter(self._redis), cancel=self._cancel)
+        self._sink = RelaySink(EventWriter(self._redis), cancel=self._stop)
         self._pool = RenderPool()
         self._shutdown = threading.Event()
         self._slots: Slots | None = None
 
     def run(self) -> int:
         """Serve until SIGTERM; gives the exit code."""
+        self._take_over()
         self._heartbeat.start()
         try:
             engine = self._load()
@@ -60,6 +62,16 @@ class Replica:
             return self._fail(f"{type(error).__name__}: {error}")
         return self._serve(engine)
 
+    def _take_over(self) -> None:
+        """Let others go on with what an earlier process of this name left behind."""
+        try:
+            left = reap(self._redis, self._settings.spec.replica, ReplicaEnd.KILLED)
+        except (RedisError, OSError) as error:
+            logger.warning("jobs of an earlier process are found later: %s", error)
+        else:
+            if left.queued:
+                logger.warning("%d jobs of an earlier process wait again", len(left.queued))
+
     def _load(self) -> LoadedEngine:
         spec = self._settings.spec
         verify_files(spec, self._settings.home)
@@ -69,7 +81,8 @@ class Replica:
     def _serve(self, engine: LoadedEngine) -> int:
         spec = self._settings.spec
         waiting = WaitingSet(self._redis, spec.deployment)
-        self._slots = slots = Slots(waiting, spec.replica, engine.runner, self._sink)
+        running = RunningJobs(self._redis, spec.replica)
+        self._slots = slots = Slots(waiting, running, spec.replica, engine.runner, self._sink)
         self._board.engine = engine
         engine.runner.start()
         self._sink.start()
@@ -79,7 +92,7 @@ class Replica:
         text.start()
         inbox = CancelInbox(self._redis, spec.replica)
         self._start_thread("cancels", lambda: self._listen(inbox))
-        self._watch_after_each_beat(engine, inbox)
+        self._watch_after_each_beat(engine, inbox, running)
         self._move_to(ReplicaState.READY)
         logger.info("ready with %d slots", spec.profile.num_slots)
         self._start_thread("drain", lambda: self._drain_when_told(slots, text))
@@ -120,13 +133,18 @@ class Replica:
         if self._slots:
             self._slots.cancel(job)
 
+    def _stop(self, job: str) -> None:
+        if self._slots:
+            self._slots.stop(job)
+
     def _listen(self, inbox: CancelInbox) -> None:
         while True:
             for job in inbox.listen(LISTEN_SECONDS):
                 self._cancel(job)
 
-    def _watch_after_each_beat(self, engine: LoadedEngine, inbox: CancelInbox) -> None:
-        running = RunningJobs(self._redis, self._settings.spec.replica)
+    def _watch_after_each_beat(
+        self, engine: LoadedEngine, inbox: CancelInbox, running: RunningJobs
+    ) -> None:
         strays = StrayJobs()
         watchdog = Watchdog(engine.runner.stats, lambda: os._exit(EXIT_WEDGED))
 
@@ -135,7 +153,7 @@ class Replica:
             for job in inbox.pending():
                 self._cancel(job)
             if lost := strays.find(running.ids(), self._sink.open_jobs()):
-                logger.error("%d jobs were taken without an answer", len(running.fail(lost)))
+                logger.error("%d jobs were taken without an answer", len(running.hand_back(lost)))
 
         self._heartbeat.after_beat(check)
 

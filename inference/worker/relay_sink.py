@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from inference.protocol.events import TERMINAL, Event
-from inference.protocol.jobs import Job
 from inference.relay.connect import RedisError
+from inference.relay.waiting import TakenJob
 from inference.relay.writer import EventWrite, EventWriter
 
 logger = logging.getLogger(__name__)
@@ -17,10 +17,15 @@ RETRY_SECONDS = 0.2
 
 @dataclass(slots=True)
 class _OpenJob:
-    """A job without its last event yet. ``seq`` belongs to the relay thread."""
+    """A job without its last event yet. ``seq`` belongs to the relay thread.
+
+    Nothing is written of a muted job, but it stays open until the engine has let it go: only then
+    may another attempt at it, of the same id, enter the engine.
+    """
 
     attempt: int
-    seq: int = 0
+    seq: int
+    is_muted: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -54,10 +59,15 @@ class RelaySink:
         self._wake.set()
         self._thread.join(timeout)
 
-    def open(self, job: Job) -> threading.Event:
+    def open(self, taken: TakenJob) -> threading.Event:
         """Expect events of a job; gives what is set at its last one."""
-        opened = self._open[job.id] = _OpenJob(job.attempt)
+        opened = self._open[taken.job.id] = _OpenJob(taken.job.attempt, taken.num_events)
         return opened.done
+
+    def mute(self, job: str) -> None:
+        """Write nothing more of a job."""
+        if (opened := self._open.get(job)) is not None:
+            opened.is_muted = True
 
     def open_jobs(self) -> tuple[str, ...]:
         """List the jobs whose last event has not come."""
@@ -79,8 +89,9 @@ class RelaySink:
                 opened = self._open.get(job)
                 if opened is None:
                     continue
-                opened.seq += 1
-                rows.append((job, opened.attempt, opened.seq, event))
+                if not opened.is_muted:
+                    opened.seq += 1
+                    rows.append((job, opened.attempt, opened.seq, event))
                 if isinstance(event, TERMINAL):
                     self._close(job)
         return rows
@@ -92,8 +103,8 @@ class RelaySink:
             logger.error("events could not be written: %s", error)
             return
         for job in refused:
+            self.mute(job)
             self._cancel(job)
-            self._close(job)
 
     def _close(self, job: str) -> None:
         if opened := self._open.pop(job, None):

@@ -1,11 +1,12 @@
 -- ARGV: most events per job, then job, first seq wanted; two values per job
--- Returns per job {state, replica, is its lease alive (0/1), ticket wanted (0/1), ahead, seq, event, …}.
-local answers, sleeping = {}, {}
+-- Returns per job {state, replica, is its lease alive (0/1), ticket wanted (0/1), ahead, expected
+--   wait in ms, seq, event, …}.
+local answers, sleeping, time = {}, {}, now()
 for index = 2, #ARGV, 2 do
   local job = ARGV[index]
   local fields = redis.call('HMGET', JOB .. job, 'state', 'replica', 'deployment')
   local state, replica, deployment = fields[1] or '', fields[2] or '', fields[3]
-  local answer = { state, replica, 0, 0, 0 }
+  local answer = { state, replica, 0, 0, 0, -1 }
   if state == 'running' then
     answer[3] = redis.call('EXISTS', REPLICA .. replica)
   elseif state == 'waiting' then
@@ -14,6 +15,7 @@ for index = 2, #ARGV, 2 do
     end
     answer[4] = sleeping[deployment] > 0 and 1 or 0
     answer[5] = redis.call('ZRANK', WAITING .. deployment, job) or 0
+    answer[6] = expected_wait(deployment, answer[5], time)
   end
   local entries = redis.call('XRANGE', EVENTS .. job, '0-' .. ARGV[index + 1], '+', 'COUNT', ARGV[1])
   for _, entry in ipairs(entries) do

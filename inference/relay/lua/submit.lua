@@ -1,32 +1,38 @@
--- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, max_queue
--- Returns {status, number of jobs ahead, ticket wanted}; asking twice for one job adds it once.
+-- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, most waiting,
+--   most waiting of the owner, fingerprint
+-- Returns {status, jobs ahead, ticket wanted, expected wait in ms}; asking twice adds a job once.
 local job, deployment, owner, gateway = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local deadline, cost, priority = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local waiting = WAITING .. deployment
+local waiting, time = WAITING .. deployment, now()
 
 local state = redis.call('HGET', JOB .. job, 'state')
-if state == 'void' then return { 'cancelled', 0, 0 } end
-if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, 0 } end
+if state == 'void' then return { 'cancelled', 0, 0, 0 } end
+if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, 0, 0 } end
+if redis.call('EXISTS', POISON .. ARGV[12]) == 1 then return { 'poison', 0, 0, 0 } end
 
 local replicas = ready_replicas(deployment)
-if #replicas == 0 then return { 'no_replica', 0, 0 } end
+if #replicas == 0 then return { 'no_replica', 0, 0, 0 } end
 local num_sleeping = sleeping_slots(replicas)
 local num_waiting = redis.call('ZCARD', waiting)
-if num_waiting - num_sleeping >= tonumber(ARGV[10]) then return { 'full', num_waiting, 0 } end
-
--- Start-time fair queuing: an owner's next job starts where its last one will have finished.
-local fair = FAIR .. deployment
-local virtual = tonumber(redis.call('HGET', fair, 'v:' .. priority) or 0)
-local tag = 'f:' .. priority .. ':' .. owner
-local start = math.max(virtual, tonumber(redis.call('HGET', fair, tag) or 0))
-redis.call('HSET', fair, tag, string.format('%.17g', start + math.max(1, cost)))
+if num_waiting - num_sleeping >= tonumber(ARGV[10]) then
+  return { 'full', num_waiting, 0, expected_wait(deployment, num_waiting, time) }
+end
+local line = line_of(deployment, priority, owner)
+local num_own = redis.call('LLEN', line)
+if num_own - num_sleeping >= tonumber(ARGV[11]) then
+  -- There is room again when the owner's first job is taken.
+  local num_ahead = redis.call('ZRANK', waiting, redis.call('LINDEX', line, 0)) or 0
+  return { 'owner_full', num_own, 0, expected_wait(deployment, num_ahead + 1, time) }
+end
 
 redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'owner', owner,
-  'gateway', gateway, 'deadline', ARGV[5], 'payload', ARGV[6], 'cost', cost,
-  'priority', priority, 'attempt', ARGV[9], 'start', string.format('%.17g', start))
+  'gateway', gateway, 'deadline', ARGV[5], 'payload', ARGV[6], 'cost', math.max(1, cost),
+  'priority', priority, 'attempt', ARGV[9], 'print', ARGV[12])
 redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + GRACE)
--- Higher priority first; 2^44 leaves room for 17 trillion tokens of virtual time per class.
-redis.call('ZADD', waiting, string.format('%.17g', start - priority * 17592186044416), job)
+enqueue(deployment, job, priority, owner, cost, time)
 redis.call('ZADD', DEADLINES, ARGV[5], job)
 redis.call('SADD', BACKLOG, deployment)
-return { 'ok', redis.call('ZRANK', waiting, job), num_sleeping > 0 and 1 or 0 }
+redis.call('SADD', FOLLOWED .. gateway, job)
+redis.call('ZADD', GATEWAYS, time, gateway)
+local num_ahead = redis.call('ZRANK', waiting, job)
+return { 'ok', num_ahead, num_sleeping > 0 and 1 or 0, expected_wait(deployment, num_ahead, time) }

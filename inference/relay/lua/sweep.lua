@@ -1,7 +1,44 @@
--- ARGV: event for lost replicas, for deadlines, for no replica, seconds to wait for a replica
--- Returns {lost replicas, failed jobs, {deployment, tickets wanted, …}}.
+-- ARGV: seconds to wait for a replica
+-- Returns {lost replicas, queued jobs, ended jobs, {deployment, tickets wanted, …}}.
 local time = now()
-local lost, failed, tickets = {}, {}, {}
+local lost, queued, ended, tickets = {}, {}, {}, {}
+
+local function note_all(list, ids)
+  for _, id in ipairs(ids) do list[#list + 1] = id end
+end
+
+local function reap_lost_replicas()
+  for _, replica in ipairs(redis.call('ZRANGEBYSCORE', REPLICAS, '-inf', time - LEASE)) do
+    if redis.call('EXISTS', REPLICA .. replica) == 0 then
+      lost[#lost + 1] = replica
+      local outcome = reap_replica(replica, KILLED)
+      note_all(queued, outcome[1])
+      note_all(ended, outcome[2])
+      redis.call('ZREM', REPLICAS, replica)
+    end
+  end
+end
+
+-- Nobody reads what a gateway followed that is gone.
+local function stop_orphans()
+  for _, gateway in ipairs(redis.call('ZRANGEBYSCORE', GATEWAYS, '-inf', time - GATEWAY_LEASE)) do
+    for _, job in ipairs(redis.call('SMEMBERS', FOLLOWED .. gateway)) do
+      if stop_job(job, true) == 'dropped' then ended[#ended + 1] = job end
+    end
+    redis.call('DEL', FOLLOWED .. gateway)
+    redis.call('ZREM', GATEWAYS, gateway)
+  end
+end
+
+local function end_unserved(deployment)
+  for _, job in ipairs(redis.call('ZRANGE', WAITING .. deployment, 0, 499)) do
+    if end_job(job, UNSERVED_EVENT) then
+      ended[#ended + 1] = job
+    else
+      unqueue(deployment, job, 0, '')
+    end
+  end
+end
 
 -- After a break (server paused, nobody swept) leases get time to be renewed before any is judged.
 local marks = redis.call('HMGET', SWEEP, 'since', 'last')
@@ -9,19 +46,13 @@ local since = tonumber(marks[1] or time)
 if not marks[2] or time - tonumber(marks[2]) > LEASE / 2 then since = time end
 redis.call('HSET', SWEEP, 'since', string.format('%.6f', since), 'last', string.format('%.6f', time))
 redis.call('EXPIRE', SWEEP, RETENTION)
-
 if time - since >= LEASE then
-  for _, replica in ipairs(redis.call('ZRANGEBYSCORE', REPLICAS, '-inf', time - LEASE)) do
-    if redis.call('EXISTS', REPLICA .. replica) == 0 then
-      lost[#lost + 1] = replica
-      for _, job in ipairs(reap_replica(replica, ARGV[1])) do failed[#failed + 1] = job end
-      redis.call('ZREM', REPLICAS, replica)
-    end
-  end
+  reap_lost_replicas()
+  stop_orphans()
 end
 
 for _, job in ipairs(redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', time, 'LIMIT', 0, 500)) do
-  if end_job(job, ARGV[2]) then failed[#failed + 1] = job end
+  if end_job(job, LATE_EVENT) then ended[#ended + 1] = job end
   redis.call('ZREM', DEADLINES, job)
 end
 
@@ -33,16 +64,13 @@ for _, deployment in ipairs(redis.call('SMEMBERS', BACKLOG)) do
     local num_waiting = redis.call('ZCARD', WAITING .. deployment)
     tickets[#tickets + 1] = deployment
     tickets[#tickets + 1] = math.min(num_waiting, sleeping_slots(replicas))
-  elseif time - unready_since < tonumber(ARGV[4]) then
+  elseif is_replica_coming(deployment) then
+    -- Its jobs wait for it, each until its own deadline.
+    redis.call('HDEL', UNREADY, deployment)
+  elseif time - unready_since < tonumber(ARGV[1]) then
     redis.call('HSETNX', UNREADY, deployment, string.format('%.6f', time))
   else
-    for _, job in ipairs(redis.call('ZRANGE', WAITING .. deployment, 0, 499)) do
-      if end_job(job, ARGV[3]) then
-        failed[#failed + 1] = job
-      else
-        unqueue(job, deployment, '', 0, 0)
-      end
-    end
+    end_unserved(deployment)
   end
 end
-return { lost, failed, tickets }
+return { lost, queued, ended, tickets }

@@ -1,4 +1,5 @@
--- ARGV: job, attempt, seq, is last (0/1), event; five values per event, seqs of a job in order
+-- ARGV: job, attempt, seq, tokens used if it is the last one or '', event; five values per event,
+--   seqs of a job in order
 -- Appends the events and tells each gateway its own in one message.
 -- Returns {job, status, last seq kept, …}: refused (fenced or gone) or gap (earlier ones missing).
 local trouble, skipped, frames, known = {}, {}, {}, {}
@@ -8,7 +9,7 @@ for index = 1, #argv, 5 do
   if not skipped[job] then
     local fields = known[job]
     if not fields then
-      fields = call('HMGET', JOB .. job, 'attempt', 'gateway', 'state')
+      fields = call('HMGET', JOB .. job, 'attempt', 'gateway', 'state', 'strikes')
       fields.kept = call('XLEN', EVENTS .. job)
       known[job] = fields
     end
@@ -28,15 +29,23 @@ for index = 1, #argv, 5 do
         local deadline = call('HGET', JOB .. job, 'deadline')
         call('EXPIREAT', EVENTS .. job, math.ceil(tonumber(deadline)) + GRACE)
       end
+      local kind = fields[4] and string.sub(event, 3, 3)
+      if kind == 't' or kind == 'v' then
+        -- New tokens or vectors: it did not end this replica.
+        call('HDEL', JOB .. job, 'strikes')
+        call('DEL', TRIAL .. call('HGET', JOB .. job, 'replica'))
+        fields[4] = nil
+      end
       local list = frames[fields[2]]
       if not list then
         list = {}
         frames[fields[2]] = list
       end
       list[#list + 1] = frame(job, argv[index + 2], event)
-      if argv[index + 3] == '1' then
+      if argv[index + 3] ~= '' then
         local place = call('HMGET', JOB .. job, 'replica', 'abandoned')
-        retire(job, place[1], place[2])
+        settle(job, tonumber(argv[index + 3]))
+        retire(job, place[1], fields[2], place[2])
         fields[3] = 'done'
       end
     end

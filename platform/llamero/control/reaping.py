@@ -1,4 +1,4 @@
-"""Bring to an end what no replica will end, and wake slots for jobs that wait without a ticket."""
+"""Look after jobs that no replica looks after, and wake slots for those without a ticket."""
 
 import logging
 
@@ -14,8 +14,10 @@ def reap(redis: SyncRedis) -> None:
     found = sweep(redis)
     if found.lost_replicas:
         logger.warning("lost replicas: %s", ", ".join(found.lost_replicas))
-    if found.failed_jobs:
-        logger.warning("ended %d jobs that nobody would have ended", len(found.failed_jobs))
+    if found.queued_jobs:
+        logger.warning("%d jobs of lost replicas wait again", len(found.queued_jobs))
+    if found.ended_jobs:
+        logger.warning("ended %d jobs that nobody would have ended", len(found.ended_jobs))
     for deployment, num_missing in found.tickets.items():
         for _ in range(num_missing):
             send_ticket(deployment)

@@ -42,7 +42,9 @@ class Dispatcher:
         self._farewells = Farewells(self._relay)
         self._questions = Questions(self._relay, self.gateway_id)
         self._statuses = Statuses(self._relay)
-        self._watcher = Watcher(self._relay, self._streams, self._farewells, self._tickets)
+        self._watcher = Watcher(
+            self._relay, self.gateway_id, self._streams, self._farewells, self._tickets
+        )
         self._subscriber = Subscriber(
             redis_url, self.gateway_id, self._on_message, self._watcher.reread_all
         )
@@ -75,11 +77,13 @@ class Dispatcher:
         self._start()
         await self._relay.ping()
 
-    async def submit(self, job: Job, *, max_queue: int) -> JobStream:
+    async def submit(
+        self, job: Job, *, max_queue: int, max_owner_queue: int | None = None
+    ) -> JobStream:
         """Queue a job whose ``gateway`` is this ``gateway_id``, and follow it.
 
-        Raises EngineError QUEUE_FULL, NO_READY_REPLICA or BROKER_UNAVAILABLE. If the caller is
-        cancelled meanwhile the job is cancelled too.
+        Raises EngineError QUEUE_FULL, KEY_QUEUE_FULL, NO_READY_REPLICA, REQUEST_CRASHED_ENGINE or
+        BROKER_UNAVAILABLE. If the caller is cancelled meanwhile the job is cancelled too.
         """
         await self._link()
         stream = JobStream(
@@ -91,7 +95,8 @@ class Dispatcher:
         # Known here before it is known there: its first event may come before the answer.
         self._streams[job.id] = stream
         self._watcher.start_watching()
-        call = asyncio.get_running_loop().create_task(self._relay.submit(job, max_queue=max_queue))
+        submission = self._relay.submit(job, max_queue=max_queue, max_owner_queue=max_owner_queue)
+        call = asyncio.get_running_loop().create_task(submission)
         try:
             admission = await asyncio.shield(call)
         except asyncio.CancelledError:
@@ -103,7 +108,7 @@ class Dispatcher:
                 # The server may have read the call all the same.
                 self._farewells.cancel(job, is_abandoned=True)
             raise
-        stream.num_ahead = admission.num_ahead
+        stream.num_ahead, stream.wait_seconds = admission.num_ahead, admission.wait_seconds
         stream.is_submitted = True
         if admission.needs_ticket:
             self._tickets.send(job.deployment)

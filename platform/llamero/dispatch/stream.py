@@ -1,10 +1,8 @@
 """One job as its gateway follows it: events in order, without a hole, to exactly one end."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Self
 
 from inference.protocol.events import TERMINAL, Event
 from inference.protocol.jobs import Job
@@ -13,7 +11,7 @@ MAX_BUFFERED_EVENTS = 1024
 
 
 class JobStream:
-    """Iterates (seq, event) of a job; made by ``Dispatcher.submit``, read by one task.
+    """The events of a job, made by ``Dispatcher.submit``, read by one task.
 
     Holds a bounded number of events: a reader that falls behind gets the rest from the job's
     stream in Redis. ``close`` it whatever happens: it stops the job if it has not ended.
@@ -29,6 +27,7 @@ class JobStream:
     ) -> None:
         self.job = job
         self.num_ahead = 0
+        self.wait_seconds: float | None = None
         self.next_seq = 1
         self.is_ended = False
         self.is_finished = False
@@ -37,8 +36,7 @@ class JobStream:
         self.last_poll = self.last_news
         self.suspect_since: float | None = None
         self._highest_seq = 0
-        self._buffer: deque[tuple[int, Event]] = deque()
-        self._waiter: asyncio.Future[None] | None = None
+        self._buffer: deque[Event] = deque()
         self._request_fill = request_fill
         self._request_cancel = request_cancel
         self._request_close = request_close
@@ -50,34 +48,14 @@ class JobStream:
         self._listener = listener
 
     def take(self) -> list[Event]:
-        """Give what has arrived, without waiting: the cheap way to follow a stream."""
-        events = [event for _, event in self._buffer]
+        """Give what has arrived, without waiting; the last event of all is Done or Failed."""
+        events = list(self._buffer)
         self._buffer.clear()
         if events and isinstance(events[-1], TERMINAL):
             self.is_finished = True
         elif self.is_behind:
             self._request_fill()
         return events
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> tuple[int, Event]:
-        """Wait for the next event. Ends after Done or Failed has been given."""
-        while not self._buffer:
-            if self.is_finished or self._is_closed:
-                raise StopAsyncIteration
-            if self.is_behind:
-                self._request_fill()
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        item = self._buffer.popleft()
-        if isinstance(item[1], TERMINAL):
-            self.is_finished = True
-        return item
 
     async def cancel(self) -> None:
         """Ask that the job stops; its last event still comes. Returns at once; safe to repeat."""
@@ -89,7 +67,6 @@ class JobStream:
         if not self._is_closed:
             self._is_closed = True
             self._request_close(self)
-            self._wake()
 
     @property
     def is_behind(self) -> bool:
@@ -107,7 +84,7 @@ class JobStream:
             self._highest_seq = max(self._highest_seq, seq)
             return
         self.next_seq = seq + 1
-        self._buffer.append((seq, event))
+        self._buffer.append(event)
         self.last_news = time.monotonic()
         if isinstance(event, TERMINAL):
             self.is_ended = True
@@ -117,11 +94,9 @@ class JobStream:
         """End the stream here, when no end will come from the job's own stream."""
         if not self.is_ended:
             self.is_ended = True
-            self._buffer.append((self.next_seq, event))
+            self._buffer.append(event)
             self._wake()
 
     def _wake(self) -> None:
         if self._listener is not None:
             self._listener()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)

@@ -15,6 +15,7 @@ from llamero.dispatch.tickets import TicketOffice
 
 logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.25
+GREET_SECONDS = 1.0
 SILENT_SECONDS = 2.0
 SUSPECT_SECONDS = 3.0
 DEADLINE_SLACK_SECONDS = 0.5
@@ -30,17 +31,21 @@ class Watcher:
     def __init__(
         self,
         relay: GatewayRelay,
+        gateway: str,
         streams: Mapping[str, JobStream],
         farewells: Farewells,
         tickets: TicketOffice,
     ) -> None:
         self._relay = relay
+        self._gateway = gateway
         self._streams = streams
         self._farewells = farewells
         self._tickets = tickets
         self._polling: asyncio.Task[None] | None = None
         self._away_since: float | None = None
         self._has_work = asyncio.Event()
+        self._greeted_at = 0.0
+        self._greeting: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Tick as long as there are streams, until cancelled."""
@@ -48,14 +53,16 @@ class Watcher:
             await self._has_work.wait()
             await asyncio.sleep(TICK_SECONDS)
             self._tick()
+            self._greet_when_due(time.monotonic())
             if not self._streams:
                 self._has_work.clear()
 
     async def close(self) -> None:
         """Stop reading."""
-        if self._polling is not None:
-            self._polling.cancel()
-            await asyncio.wait((self._polling,))
+        for task in (self._polling, self._greeting):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait((task,))
 
     def start_watching(self) -> None:
         """Note that there is a stream to look after."""
@@ -72,6 +79,20 @@ class Watcher:
             stream.last_poll = 0.0
             stream.last_news = 0.0
         self.request_fill()
+
+    def _greet_when_due(self, now: float) -> None:
+        if now - self._greeted_at >= GREET_SECONDS and (
+            self._greeting is None or self._greeting.done()
+        ):
+            self._greeted_at = now
+            self._greeting = asyncio.get_running_loop().create_task(self._greet())
+
+    async def _greet(self) -> None:
+        """Show that this gateway lives, so that its jobs go on."""
+        try:
+            await self._relay.greet(self._gateway)
+        except EngineError as error:
+            logger.debug("the server did not hear that this gateway lives: %s", error)
 
     def _tick(self) -> None:
         self._farewells.retry()
@@ -118,7 +139,7 @@ class Watcher:
         unticketed: set[str] = set()
         suspects: set[str] = set()
         for stream, view in seen:
-            stream.num_ahead = view.num_ahead
+            stream.num_ahead, stream.wait_seconds = view.num_ahead, view.wait_seconds
             if view.needs_ticket:
                 unticketed.add(stream.job.deployment)
             is_sound = view.state == "waiting" or view.is_lease_alive or bool(view.events)
@@ -137,10 +158,10 @@ class Watcher:
 
     async def _reap(self, replica: str) -> None:
         try:
-            num_failed = await self._relay.reap_if_lost(replica)
+            num_jobs = await self._relay.reap_if_lost(replica)
         except EngineError:
             return
-        logger.warning("replica %s is lost, %d jobs failed", replica, num_failed)
+        logger.warning("replica %s is lost, its %d jobs wait again", replica, num_jobs)
 
 
 def _needs_poll(stream: JobStream, now: float) -> bool:

@@ -1,11 +1,14 @@
 """Jobs end even when nobody is left to end them; live replicas lose none."""
 
+import time
+
 import pytest
 
 from inference.protocol.events import decode_event
 from inference.protocol.replicas import ReplicaState
 from inference.relay import keys
-from inference.relay.reaper import fail_jobs_of, sweep
+from inference.relay.mailbox import CancelInbox
+from inference.relay.reaper import ReplicaEnd, reap, sweep
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from tests.inference.relay.fakes import make_job, make_status
@@ -18,9 +21,9 @@ def registry(client):
     return registry
 
 
-async def run_job(client, gateway):
-    await gateway.submit(make_job(), max_queue=8)
-    return WaitingSet(client, "chat").take("chat-1")
+async def run_job(client, gateway, job=None):
+    await gateway.submit(job or make_job(), max_queue=8)
+    return WaitingSet(client, "chat").take("chat-1").job
 
 
 def last_event(client, job):
@@ -41,50 +44,70 @@ def sweep_for_long(client):
     client.hincrbyfloat(keys.SWEEP, "since", -10)
 
 
-async def test_jobs_of_a_lost_replica_end_at_the_next_sweep(client, gateway, registry):
+async def test_jobs_of_a_lost_replica_wait_again_at_the_next_sweep(client, gateway, registry):
     job = await run_job(client, gateway)
     sweep_for_long(client)
     let_leases_lapse(client, "chat-1")
     found = sweep(client)
-    assert (found.lost_replicas, found.failed_jobs) == (("chat-1",), (job.id,))
-    event = last_event(client, job)
-    assert (event.code, event.is_retryable) == ("engine_lost", True)
+    assert (found.lost_replicas, found.queued_jobs) == (("chat-1",), (job.id,))
     assert sweep(client).lost_replicas == ()
+    taken = WaitingSet(client, "chat").take("chat-2")
+    assert (taken.job.id, taken.job.attempt) == (job.id, 2)
 
 
 async def test_leases_are_not_judged_right_after_a_break(client, gateway, registry):
     await run_job(client, gateway)
     let_leases_lapse(client, "chat-1")
-    assert sweep(client).failed_jobs == ()
-    assert sweep(client).failed_jobs == ()
+    assert sweep(client).queued_jobs == ()
+    assert sweep(client).queued_jobs == ()
 
 
 async def test_a_live_replica_loses_nothing(client, gateway, registry):
     await run_job(client, gateway)
     sweep_for_long(client)
-    assert sweep(client).failed_jobs == ()
+    assert sweep(client).queued_jobs == ()
 
 
 async def test_a_dead_process_is_reaped_at_once(client, gateway, registry):
     job = await run_job(client, gateway)
-    assert fail_jobs_of(client, "chat-1", only_if_lease_gone=True) == ()
-    assert fail_jobs_of(client, "chat-1") == (job.id,)
+    assert await gateway.reap_if_lost("chat-1") == 0
+    assert reap(client, "chat-1", ReplicaEnd.KILLED).queued == (job.id,)
     assert registry.list() == ()
 
 
-async def test_a_replica_that_says_it_failed_loses_its_jobs(client, gateway, registry):
+async def test_a_replica_that_says_it_stopped_leaves_its_jobs_to_others(client, gateway, registry):
     job = await run_job(client, gateway)
-    registry.beat(make_status(state=ReplicaState.FAILED, reason="out of memory"))
-    assert last_event(client, job).code == "engine_lost"
-    assert registry.get("chat-1").reason == "out of memory"
+    registry.beat(make_status(state=ReplicaState.STOPPED))
+    assert WaitingSet(client, "chat").take("chat-2").job.id == job.id
+
+
+async def test_a_cancelled_job_of_a_lost_replica_ends_instead(client, gateway, registry):
+    job = await run_job(client, gateway)
+    await gateway.cancel([job.id], is_abandoned=False)
+    assert reap(client, "chat-1", ReplicaEnd.KILLED).ended == (job.id,)
+    assert last_event(client, job).finish_reason == "cancelled"
+
+
+async def test_an_overdue_job_of_a_lost_replica_ends_instead(client, gateway, registry):
+    job = await run_job(client, gateway, make_job(deadline=time.time() + 0.05))
+    time.sleep(0.06)
+    assert reap(client, "chat-1", ReplicaEnd.KILLED).ended == (job.id,)
+    assert last_event(client, job).code == "deadline_exceeded"
+
+
+async def test_a_waiting_job_is_untouched_by_the_end_of_a_replica(client, gateway, registry):
+    await run_job(client, gateway)
+    waiting = make_job()
+    await gateway.submit(waiting, max_queue=8)
+    reap(client, "chat-1", ReplicaEnd.CRASHED)
+    jobs = WaitingSet(client, "chat")
+    assert [jobs.take("chat-2").job.attempt for _ in range(2)] == [2, 1]
 
 
 async def test_waiting_jobs_past_their_deadline_end(client, gateway, registry):
-    import time
-
     job = make_job(deadline=time.time() - 0.1)
     await gateway.submit(job, max_queue=8)
-    assert sweep(client).failed_jobs == (job.id,)
+    assert sweep(client).ended_jobs == (job.id,)
     assert last_event(client, job).code == "deadline_exceeded"
     assert len(WaitingSet(client, "chat")) == 0
 
@@ -93,11 +116,23 @@ async def test_waiting_jobs_without_a_replica_for_long_end(client, gateway, regi
     job = make_job()
     await gateway.submit(job, max_queue=8)
     registry.remove("chat-1")
-    assert sweep(client, unserved_seconds=1).failed_jobs == ()
+    assert sweep(client, unserved_seconds=1).ended_jobs == ()
     client.hincrbyfloat(keys.UNREADY, "chat", -2)
-    assert sweep(client, unserved_seconds=1).failed_jobs == (job.id,)
+    assert sweep(client, unserved_seconds=1).ended_jobs == (job.id,)
     assert last_event(client, job).code == "no_ready_replica"
     assert client.exists(keys.UNREADY, keys.BACKLOG) == 0
+
+
+async def test_waiting_jobs_wait_for_a_replica_that_is_coming(client, gateway, registry):
+    await gateway.submit(make_job(), max_queue=8)
+    registry.beat(make_status(state=ReplicaState.LOADING))
+    sweep(client, unserved_seconds=1)
+    client.hincrbyfloat(keys.UNREADY, "chat", -20)
+    assert sweep(client, unserved_seconds=1).ended_jobs == ()
+    registry.beat(make_status(state=ReplicaState.FAILED))
+    sweep(client, unserved_seconds=1)
+    client.hincrbyfloat(keys.UNREADY, "chat", -20)
+    assert len(sweep(client, unserved_seconds=1).ended_jobs) == 1
 
 
 async def test_a_sweep_counts_the_tickets_that_are_missing(client, gateway, registry):
@@ -106,3 +141,19 @@ async def test_a_sweep_counts_the_tickets_that_are_missing(client, gateway, regi
     assert sweep(client).tickets == {"chat": 2}
     client.lpush("gen.chat", "a ticket")
     assert sweep(client).tickets == {"chat": 1}
+
+
+async def test_jobs_of_a_gateway_that_is_gone_are_stopped(client, gateway, registry):
+    running = await run_job(client, gateway, make_job(gateway="gone"))
+    waiting, other = make_job(gateway="gone"), make_job(gateway="alive")
+    for job in (waiting, other):
+        await gateway.submit(job, max_queue=8)
+    client.zadd(keys.GATEWAYS, {"gone": 1, "alive": 1})
+    await gateway.greet("alive")
+    assert sweep(client).ended_jobs == ()
+    sweep_for_long(client)
+    assert sweep(client).ended_jobs == (waiting.id,)
+    with CancelInbox(client, "chat-1") as inbox:
+        assert inbox.pending() == (running.id,)
+    assert client.keys(f"*{waiting.id}") == []
+    assert WaitingSet(client, "chat").take("chat-1").job == other

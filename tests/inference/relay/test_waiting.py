@@ -23,7 +23,7 @@ async def test_a_submitted_job_is_taken_as_it_was_sent(client, gateway, ready):
     job = make_job()
     admission = await gateway.submit(job, max_queue=8)
     assert (admission.num_ahead, admission.needs_ticket) == (0, True)
-    assert WaitingSet(client, "chat").take("chat-1") == job
+    assert WaitingSet(client, "chat").take("chat-1").job == job
     assert WaitingSet(client, "chat").take("chat-1") is None
 
 
@@ -31,9 +31,9 @@ async def test_a_hundred_jobs_of_one_owner_do_not_delay_another_owners_one(clien
     for _ in range(100):
         await gateway.submit(make_job("hog"), max_queue=500)
     waiting = WaitingSet(client, "chat")
-    assert waiting.take("chat-1").owner == "hog"
+    assert waiting.take("chat-1").job.owner == "hog"
     await gateway.submit(make_job("guest"), max_queue=500)
-    owners = [waiting.take("chat-1").owner for _ in range(2)]
+    owners = [waiting.take("chat-1").job.owner for _ in range(2)]
     assert "guest" in owners
 
 
@@ -42,7 +42,7 @@ async def test_shares_are_counted_in_tokens(client, gateway, ready):
         await gateway.submit(make_job("long", max_tokens=396), max_queue=500)
         await gateway.submit(make_job("short", max_tokens=96), max_queue=500)
     waiting = WaitingSet(client, "chat")
-    owners = [waiting.take("chat-1").owner for _ in range(10)]
+    owners = [waiting.take("chat-1").job.owner for _ in range(10)]
     assert owners.count("short") == 8
 
 
@@ -51,7 +51,7 @@ async def test_jobs_of_one_owner_keep_their_order(client, gateway, ready):
     for job in jobs:
         await gateway.submit(job, max_queue=500)
     waiting = WaitingSet(client, "chat")
-    assert [waiting.take("chat-1").id for _ in jobs] == [job.id for job in jobs]
+    assert [waiting.take("chat-1").job.id for _ in jobs] == [job.id for job in jobs]
 
 
 async def test_a_higher_priority_goes_first_whatever_the_shares(client, gateway, ready):
@@ -59,7 +59,7 @@ async def test_a_higher_priority_goes_first_whatever_the_shares(client, gateway,
         await gateway.submit(make_job("hog"), max_queue=500)
     urgent = make_job("hog", priority=3)
     assert (await gateway.submit(urgent, max_queue=500)).num_ahead == 0
-    assert WaitingSet(client, "chat").take("chat-1") == urgent
+    assert WaitingSet(client, "chat").take("chat-1").job == urgent
 
 
 async def test_a_cancelled_waiting_job_does_not_count_against_its_owner(client, gateway, ready):
@@ -71,7 +71,7 @@ async def test_a_cancelled_waiting_job_does_not_count_against_its_owner(client, 
     await gateway.submit(make_job("other"), max_queue=500)
     await gateway.submit(make_job("fickle"), max_queue=500)
     waiting = WaitingSet(client, "chat")
-    assert "fickle" in [waiting.take("chat-1").owner for _ in range(2)]
+    assert "fickle" in [waiting.take("chat-1").job.owner for _ in range(2)]
 
 
 async def test_the_queue_bound_counts_jobs_beyond_the_sleeping_slots(client, gateway, ready):
@@ -102,7 +102,7 @@ async def test_an_overdue_job_is_ended_instead_of_taken(client, gateway, ready):
     in_time = make_job()
     await gateway.submit(late, max_queue=3)
     await gateway.submit(in_time, max_queue=3)
-    assert WaitingSet(client, "chat").take("chat-1") == in_time
+    assert WaitingSet(client, "chat").take("chat-1").job == in_time
     [(seq, fields)] = client.xrange(events_key(late.id))
     assert seq == b"0-1"
     assert decode_event(fields[b"e"]).code == ErrorCode.DEADLINE_EXCEEDED
@@ -116,7 +116,7 @@ async def test_no_ticket_is_wanted_while_every_slot_is_awake(client, gateway, re
     waiting.take("chat-1")
     waiting.take("chat-1")
     assert not (await gateway.submit(jobs[2], max_queue=9)).needs_ticket
-    assert waiting.take("chat-1", finished=jobs[0].id) == jobs[2]
+    assert waiting.take("chat-1", finished=jobs[0].id).job == jobs[2]
     assert waiting.take("chat-1", finished=jobs[1].id) is None
     assert (await gateway.submit(jobs[3], max_queue=9)).needs_ticket
 

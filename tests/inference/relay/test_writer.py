@@ -7,7 +7,7 @@ import pytest
 from inference.protocol.events import Tokens, decode_event
 from inference.relay.frames import decode_message
 from inference.relay.keys import events_key, gateway_channel
-from inference.relay.reaper import fail_jobs_of
+from inference.relay.reaper import ReplicaEnd, reap
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
@@ -19,7 +19,7 @@ async def job(client, gateway):
     """A job that replica chat-1 runs."""
     ReplicaRegistry(client).beat(make_status())
     await gateway.submit(make_job(), max_queue=8)
-    return WaitingSet(client, "chat").take("chat-1")
+    return WaitingSet(client, "chat").take("chat-1").job
 
 
 def kept(client, job) -> list[tuple[bytes, object]]:
@@ -49,10 +49,13 @@ async def test_a_second_writer_cannot_write_an_event_again(client, job):
 async def test_an_older_attempt_is_refused(client, job):
     writer = EventWriter(client)
     writer.write([(job.id, 1, 1, make_token(1))])
-    assert fail_jobs_of(client, "chat-1") == (job.id,)
-    assert writer.write([(job.id, 1, 2, make_token(2))]) == (job.id,)
-    (_, first), (seq, last) = kept(client, job)
-    assert (first, seq, last.code) == (make_token(1), b"0-2", "engine_lost")
+    assert reap(client, "chat-1", ReplicaEnd.KILLED).queued == (job.id,)
+    assert writer.write([(job.id, 1, 2, make_token(9))]) == (job.id,)
+    taken = WaitingSet(client, "chat").take("chat-2")
+    assert (taken.job.attempt, taken.num_events) == (2, 1)
+    assert writer.write([(job.id, 1, 2, make_token(9))]) == (job.id,)
+    assert EventWriter(client).write([(job.id, 2, 2, make_token(2))]) == ()
+    assert kept(client, job) == [(b"0-1", make_token(1)), (b"0-2", make_token(2))]
 
 
 async def test_nothing_follows_the_end(client, job):

@@ -8,8 +8,10 @@ import pytest
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Event, Failed, Started
 from inference.relay.connect import RedisError
+from inference.relay.waiting import TakenJob
 from inference.worker.relay_sink import RelaySink
 from tests.inference.relay.fakes import DONE, make_job, make_token
+from tests.processes import wait_until
 
 WAIT = 10
 
@@ -62,7 +64,7 @@ def test_a_jobs_events_are_numbered_and_its_end_wakes_the_slot(
     sink: RelaySink, writer: MemoryWriter
 ) -> None:
     job = make_job(attempt=3)
-    done = sink.open(job)
+    done = sink.open(TakenJob(job))
     sink([(job.id, Started(0, 0))])
     sink([(job.id, make_token(1)), (job.id, DONE)])
     assert done.wait(WAIT)
@@ -74,7 +76,7 @@ def test_a_jobs_events_are_numbered_and_its_end_wakes_the_slot(
 def test_events_of_one_step_are_one_call(sink: RelaySink, writer: MemoryWriter) -> None:
     jobs = [make_job() for _ in range(8)]
     for job in jobs:
-        sink.open(job)
+        sink.open(TakenJob(job))
     sink([(job.id, make_token(1)) for job in jobs])
     sink.stop(WAIT)
     assert [len(call) for call in writer.calls] == [8]
@@ -82,7 +84,7 @@ def test_events_of_one_step_are_one_call(sink: RelaySink, writer: MemoryWriter) 
 
 def test_nothing_follows_the_end(sink: RelaySink, writer: MemoryWriter) -> None:
     job = make_job()
-    sink.open(job)
+    sink.open(TakenJob(job))
     sink([(job.id, Failed(ErrorCode.ENGINE_LOST, "")), (job.id, make_token(1)), (job.id, DONE)])
     sink([("unknown", DONE)])
     sink.stop(WAIT)
@@ -94,16 +96,28 @@ def test_a_refused_job_is_stopped(
 ) -> None:
     job = make_job()
     writer.refused = (job.id,)
-    done = sink.open(job)
+    done = sink.open(TakenJob(job))
     sink([(job.id, make_token(1))])
+    wait_until(lambda: cancelled == [job.id], seconds=WAIT, what="the cancel")
+    assert not done.is_set()
+    sink([(job.id, DONE)])  # the engine has let it go
     assert done.wait(WAIT)
-    assert cancelled == [job.id]
+    sink.stop(WAIT)
+    assert len(writer.rows) == 1
+
+
+def test_a_later_attempt_goes_on_with_the_numbers(sink: RelaySink, writer: MemoryWriter) -> None:
+    job = make_job(attempt=2)
+    sink.open(TakenJob(job, num_events=7))
+    sink([(job.id, DONE)])
+    sink.stop(WAIT)
+    assert [row[:3] for row in writer.rows] == [(job.id, 2, 8)]
 
 
 def test_a_failing_server_stops_nothing(sink: RelaySink, writer: MemoryWriter) -> None:
     job = make_job()
     writer.errors = [RedisError("out of memory")]
-    done = sink.open(job)
+    done = sink.open(TakenJob(job))
     sink([(job.id, make_token(1))])
     assert writer.tried.wait(WAIT)
     sink([(job.id, DONE)])

@@ -7,6 +7,7 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed
 from inference.protocol.jobs import Job
+from inference.relay.waiting import TakenJob
 from inference.worker.relay_sink import RelaySink
 from inference.worker.slots import Slots
 from tests.inference.relay.fakes import make_job
@@ -19,8 +20,8 @@ class ListedJobs:
     def __init__(self) -> None:
         self.jobs = [make_job(id="a"), make_job(id="b")]
 
-    def take(self, replica: str, *, finished: str | None = None) -> Job | None:
-        return self.jobs.pop(0) if self.jobs else None
+    def take(self, replica: str, *, finished: str | None = None) -> TakenJob | None:
+        return TakenJob(self.jobs.pop(0)) if self.jobs else None
 
 
 class BrokenEngine:
@@ -59,7 +60,7 @@ def sink(writer: MemoryWriter) -> Iterator[RelaySink]:
 def test_a_job_that_cannot_be_submitted_ends_and_the_slot_goes_on(
     error: Exception, code: ErrorCode, writer: MemoryWriter, sink: RelaySink
 ) -> None:
-    Slots(ListedJobs(), "r", BrokenEngine(error), sink).take_jobs()  # type: ignore[arg-type]
+    Slots(ListedJobs(), None, "r", BrokenEngine(error), sink).take_jobs()  # type: ignore[arg-type]
     ends = {job: event for job, _, _, event in writer.rows}
     assert set(ends) == {"a", "b"}
     assert all(isinstance(end, Failed) and end.code == code for end in ends.values())

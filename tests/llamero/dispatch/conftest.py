@@ -10,7 +10,7 @@ from inference.relay.connect import SyncRedis, connect
 from inference.relay.mailbox import CancelInbox
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.text_lane import TextLane
-from inference.relay.waiting import WaitingSet
+from inference.relay.waiting import TakenJob, WaitingSet
 from inference.relay.writer import EventWriter
 from llamero.dispatch.dispatcher import Dispatcher
 from tests.inference.relay.broker import Broker
@@ -33,9 +33,9 @@ class Replica:
         self.registry.beat(make_status(self.name))
 
     def take(self) -> str:
-        job = self.waiting.take(self.name)
-        assert job is not None
-        return job.id
+        taken = self.waiting.take(self.name)
+        assert isinstance(taken, TakenJob)
+        return taken.job.id
 
     def write(self, job: str, seq: int, *events: Event) -> None:
         self.writer.write([(job, 1, seq + index, event) for index, event in enumerate(events)])
