@@ -14,7 +14,8 @@ import llama_cpp
 
 logger = logging.getLogger(__name__)
 
-_LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.DEBUG}
+_ERROR = 4
+_LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, _ERROR: logging.ERROR}
 _partial_lines: list[str] = []
 _last_errors: collections.deque[str] = collections.deque(maxlen=4)
 
@@ -40,7 +41,7 @@ def _log(level: int, text: bytes, _user_data: Any) -> None:
         return
     line = "".join(_partial_lines).strip()
     _partial_lines.clear()
-    if level == 3:
+    if level == _ERROR:
         _last_errors.append(line)
     logger.log(_LEVELS.get(level, logging.DEBUG), "%s", line)
 
