@@ -1,6 +1,7 @@
 """Who computes how many tokens in the next step?"""
 
-from collections.abc import Callable, Sequence as SequenceOf
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from operator import attrgetter
 
 from inference.engine.plan import Pass, Piece, StepPlan
@@ -39,12 +40,13 @@ class Scheduler:
         room = self._budget if num_cells is None else min(self._budget, num_cells)
         if len(decoding) > room:
             return StepPlan(victim=choose_victim(running))
-        pieces = self._decode(decoding, room)
-        num_cells_used = sum(piece.num_cells for piece in pieces)
-        room -= num_cells_used
+        pieces = self._decode(decoding, min(room, self._max_rows))
+        row_room = self._max_rows
+        if not self._cut:  # else prompts have calls of their own, which hold as much as any
+            room -= sum(piece.num_cells for piece in pieces)
+            row_room -= sum(piece.num_rows for piece in pieces)
         if decoding:
             room = min(room, self._chunk)
-        row_room = self._max_rows - sum(piece.num_rows for piece in pieces)
         slices = self._slice_prompts(prompts, room, row_room) if prompts else []
         if running and not pieces and not slices:
             return StepPlan(victim=choose_victim(running))
@@ -70,10 +72,11 @@ class Scheduler:
         So a short prompt need not wait for a long one, and no stream of short ones can stop it.
         """
         first, others = prompts[0], sorted(prompts[1:], key=_by_rest)
-        half = self._length(first, (room + 1) // 2 if others else room, row_room)
+        half = self._slice(first, (room + 1) // 2 if others else room, row_room)
+        num_tokens, num_rows = (half.num_tokens, half.num_rows) if half else (0, 0)
         slices = []
         for sequence in others:
-            piece = self._slice(sequence, room - half, row_room)
+            piece = self._slice(sequence, room - num_tokens, row_room - num_rows)
             if piece is None:
                 continue
             slices.append(piece)
