@@ -5,6 +5,8 @@ up sequence shows as wrong text. Tokens are bytes: token 2 + b is the byte b; 0 
 """
 
 import sys
+import os
+import signal
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -289,7 +291,10 @@ def letter_by_checksum(sequence: Sequence[int]) -> int:
 
 
 def fake_from_path(path: str, profile: RuntimeProfile) -> FakeBackend:
-    """Build a fake from a path such as ``fake:?step_ms=5&token_ms=0.1``."""
+    """Build a fake from a path such as ``fake:?step_ms=5&token_ms=0.1``.
+
+    ``abort_on=99`` ends the process when that token is computed, ``hang_on=99`` stands still.
+    """
     options = parse_qs(urlsplit(path).query)
 
     def seconds(name: str) -> float:
@@ -299,4 +304,19 @@ def fake_from_path(path: str, profile: RuntimeProfile) -> FakeBackend:
         FakeModel(profile.context_length),
         step_seconds=seconds("step_ms"),
         token_seconds=seconds("token_ms"),
+        fails_for=_mishap(options),
     )
+
+
+def _mishap(options: dict[str, list[str]]) -> Callable[[Slice], bool]:
+    """Do what native code can do to its process, at the tokens that were named."""
+    abort_on, hang_on = (int(options.get(name, ["-1"])[0]) for name in ("abort_on", "hang_on"))
+
+    def strike(piece: Slice) -> bool:
+        if abort_on in piece.tokens:
+            os.abort()
+        if hang_on in piece.tokens:
+            signal.pause()
+        return False
+
+    return strike

@@ -13,6 +13,7 @@ from inference.backend.devices import check_devices, list_native_devices
 from inference.backend.grammars import Grammars
 from inference.backend.memory_lock import allow_memory_lock
 from inference.backend.params import model_params, start_numa
+from inference.backend.plugins import installed_plugins
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ModelFacts, ReplicaSpec
 from inference.protocol.text import PairLayout
@@ -168,6 +169,7 @@ class LlamaModel:
             chat_template=template.decode("utf-8", "replace") if template else "",
             has_encoder=bool(llama_cpp.llama_model_has_encoder(self.handle)),
             vocab_type=int(llama_cpp.llama_vocab_type(self.vocab)),
+            sampler_plugins=tuple(installed_plugins()),
             num_prefix_tokens=num_prefix,
             num_suffix_tokens=num_suffix,
         )

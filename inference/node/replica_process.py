@@ -18,7 +18,13 @@ from inference.protocol.replicas import ReplicaSpec
 SPEC_VARIABLE = "LLAMERO_REPLICA_SPEC"
 # A replica parses untrusted files and text: it gets no secret of the machine it runs on.
 PASSED_VARIABLES = frozenset(
-    {"LLAMERO_REDIS_URL", "LLAMERO_HOME", "LLAMERO_DRAIN_SECONDS", "LLAMERO_LOG_LEVEL"}
+    {
+        "LLAMERO_REDIS_URL",
+        "LLAMERO_HOME",
+        "LLAMERO_DRAIN_SECONDS",
+        "LLAMERO_LOG_LEVEL",
+        "LLAMERO_SAMPLER_PLUGINS",
+    }
 )
 MAX_REASON_CHARS = 300
 _NUM_KEPT_LINES = 20

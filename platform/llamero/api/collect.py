@@ -8,6 +8,7 @@ from inference.protocol.events import (
     Done,
     Failed,
     FinishReason,
+    PromptLogprobs,
     Started,
     Timings,
     TokenLogprob,
@@ -33,6 +34,7 @@ class Choice:
     texts: list[str] = field(default_factory=list)
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
+    prompt_logprobs: list[TokenLogprob] = field(default_factory=list)
     slot: int = -1
     done: Done = _NOTHING
 
@@ -64,6 +66,8 @@ async def collect(run: GenerationRun, num_choices: int) -> list[Choice]:
                     choice.texts.append(event.text)
                     choice.token_ids.extend(event.token_ids)
                     choice.logprobs.extend(event.logprobs)
+                case PromptLogprobs():
+                    choice.prompt_logprobs[event.first_index :] = event.logprobs
                 case Started():
                     choice.slot = event.slot
                 case Done():

@@ -3,6 +3,7 @@
 HTTP views and the WebSocket share this: what may be asked and what it costs is decided here.
 """
 
+import dataclasses
 import secrets
 import time
 from collections.abc import Sequence
@@ -17,9 +18,11 @@ from inference.protocol.replicas import ModelFacts
 from inference.protocol.sampling import SamplingParams
 from inference.protocol.text import RenderChat
 from llamero import dispatch
+from llamero.api.logit_bias import TextBiases, check_biases, find_tokens
+from llamero.api.plugins import check_plugins
 from llamero.api.questions import ask_prompt
 from llamero.api.run import GenerationRun, JobStream, SettledStream
-from llamero.api.sampling import check_logit_bias, seed_of_choice
+from llamero.api.sampling import sampling_of_choice
 from llamero.errors import InvalidValue, LlameroError
 from models_registry.selectors import ServedModel
 
@@ -29,18 +32,28 @@ Prompt = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationSettings:
-    """How each choice of a request is generated. ``max_tokens`` None: until the context is full."""
+    """How each choice of a request is generated. ``max_tokens`` None: until the context is full.
+
+    ``text_biases`` wait for the model to tell which tokens they mean: see ``settle``.
+    """
 
     sampling: SamplingParams
+    text_biases: TextBiases = ()
     max_tokens: int | None = None
     min_tokens: int = 0
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     num_logprobs: int | None = None
     post_sampling_probs: bool = False
+    num_prompt_logprobs: int | None = None
     cache_prompt: bool = True
     stream: bool = False
     num_choices: int = 1
+
+    @property
+    def is_without_work(self) -> bool:
+        """Whether there is nothing to compute."""
+        return self.max_tokens == 0 and self.num_prompt_logprobs is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +82,16 @@ async def open_run(
     check_num_jobs(len(prompts), settings)
     dispatcher = dispatch.get_dispatcher()
     facts = await dispatcher.facts(served.deployment)
-    check_logit_bias(settings.sampling, facts.num_vocab)
+    settings = await settle(served.deployment, settings)
+    check_biases(settings.sampling, facts.num_vocab)
+    check_plugins(settings.sampling.plugins, facts)
     for prompt in prompts:
         check_room(prompt, settings, facts)
     maker = _JobMaker(served, settings, owner, dispatcher.gateway_id, facts.context_length)
     streams: list[JobStream] = []
     try:
         for prompt, choice in product(prompts, range(settings.num_choices)):
-            if settings.max_tokens == 0:
+            if settings.is_without_work:
                 streams.append(SettledStream(len(prompt)))
                 continue
             job = maker.make(prompt, choice)
@@ -89,6 +104,16 @@ async def open_run(
     return GenerationRun(streams)
 
 
+async def settle(deployment: str, settings: GenerationSettings) -> GenerationSettings:
+    """Give the settings in effect: biases on texts become biases on tokens."""
+    if not settings.text_biases:
+        return settings
+    found = await find_tokens(deployment, settings.text_biases)
+    biases = settings.sampling.logit_bias + found
+    sampling = msgspec.structs.replace(settings.sampling, logit_bias=biases)
+    return dataclasses.replace(settings, sampling=sampling, text_biases=())
+
+
 def check_num_jobs(num_prompts: int, settings: GenerationSettings) -> None:
     """Refuse a request that is too many; best before its prompts become tokens."""
     if num_prompts * settings.num_choices > MAX_JOBS:
@@ -98,7 +123,7 @@ def check_num_jobs(num_prompts: int, settings: GenerationSettings) -> None:
 
 def check_room(prompt: Prompt, settings: GenerationSettings, facts: ModelFacts) -> None:
     """Refuse a prompt that leaves no room for an answer."""
-    needed = 0 if settings.max_tokens == 0 else 1
+    needed = 0 if settings.is_without_work else 1
     if len(prompt) + needed > facts.context_length:
         raise context_exceeded(len(prompt), facts.context_length)
 
@@ -128,10 +153,8 @@ class _JobMaker:
         """Make the job of one choice, its budget cut to what the context can hold."""
         settings = self.settings
         room = self.context_length - len(prompt)
-        sampling = settings.sampling
-        if choice:
-            seed = seed_of_choice(sampling.seed, choice)
-            sampling = msgspec.structs.replace(sampling, seed=seed)
+        # One choice's word on the prompt serves all, unless they stream side by side.
+        has_prompt_logprobs = choice == 0 or settings.stream
         return GenerationJob(
             id=secrets.token_hex(12),
             deployment=self.served.deployment,
@@ -140,13 +163,14 @@ class _JobMaker:
             gateway=self.gateway,
             prompt_tokens=prompt,
             deadline=time.time() + self.served.profile.job_timeout_seconds,
-            sampling=sampling,
+            sampling=sampling_of_choice(settings.sampling, choice),
             max_tokens=settings.max_tokens and min(room, settings.max_tokens),
             min_tokens=min(room, settings.min_tokens),
             stop=settings.stop,
             ignore_eos=settings.ignore_eos,
             num_logprobs=settings.num_logprobs,
             post_sampling_probs=settings.post_sampling_probs,
+            num_prompt_logprobs=settings.num_prompt_logprobs if has_prompt_logprobs else None,
             cache_prompt=settings.cache_prompt,
             stream=settings.stream,
         )

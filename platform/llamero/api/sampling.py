@@ -1,8 +1,11 @@
 """The sampling fields of a request: what each may hold, and what they become."""
 
+import secrets
 from typing import Any
 
-from inference.protocol.sampling import SamplingParams
+import msgspec
+
+from inference.protocol.sampling import SAMPLER_LETTERS, SamplingParams
 from llamero.api.answer_form import read_answer_form
 from llamero.api.fields import (
     AnyValue,
@@ -13,27 +16,27 @@ from llamero.api.fields import (
     StrictInteger,
     StrictString,
 )
-from llamero.errors import InvalidValue, LlameroError, NotSupported
+from llamero.api.plugins import read_plugins
+from llamero.errors import InvalidValue, NotSupported
 
 _LARGE = 1e6
-MAX_LOGIT_BIAS = 300
 MAX_CHOICES = 8
 # llama-server's own value for "take a random one".
 _RANDOM_SEEDS = (-1, 2**32 - 1)
 _NUM_SEEDS = 2**32 - 1
 _SEED_STEP = 0x9E3779B1
-_SAMPLER_LETTERS = {
-    "d": "dry",
-    "k": "top_k",
-    "y": "typ_p",
-    "p": "top_p",
-    "s": "top_n_sigma",
-    "m": "min_p",
-    "t": "temperature",
-    "x": "xtc",
-    "e": "penalties",
+_MAX_SAMPLERS = 32
+_MAX_BREAKERS = 16
+# llama-server's other names; with "-", or nothing, for "_" they are all known too.
+_SAMPLER_ALIASES = {"typical_p": "typ_p", "typ": "typ_p", "nucleus": "top_p", "temp": "temperature"}
+_SAMPLER_NAMES = {
+    spelling: name
+    for alias, name in (
+        *((name, name) for name in SAMPLER_LETTERS.values()),
+        *_SAMPLER_ALIASES.items(),
+    )
+    for spelling in (alias, alias.replace("_", "-"), alias.replace("_", ""))
 }
-_SAMPLER_NAMES = {name: name for name in _SAMPLER_LETTERS.values()} | {"typical_p": "typ_p"}
 # Fields by which other servers let a client name templates, files or addresses.
 _REFUSED = (
     "chat_template",
@@ -60,19 +63,23 @@ class SamplingSerializer(RequestSerializer):
     xtc_probability = StrictFloat(0, 1, required=False)
     xtc_threshold = StrictFloat(0, 1, required=False)
     repeat_last_n = StrictInteger(-1, required=False)
-    repeat_penalty = StrictFloat(0, 10, is_open=True, required=False)
+    repeat_penalty = StrictFloat(0.01, 10, required=False)
     presence_penalty = StrictFloat(-2, 2, required=False)
     frequency_penalty = StrictFloat(-2, 2, required=False)
     dry_multiplier = StrictFloat(0, 100, required=False)
     dry_base = StrictFloat(1, 100, required=False)
     dry_allowed_length = StrictInteger(0, 1024, required=False)
     dry_penalty_last_n = StrictInteger(-1, required=False)
-    dry_sequence_breakers = StopStrings(64, required=False)
+    dry_sequence_breakers = StopStrings(_MAX_BREAKERS, required=False)
     mirostat = StrictInteger(0, 2, required=False)
     mirostat_tau = StrictFloat(0, 1000, required=False)
     mirostat_eta = StrictFloat(0, 100, required=False)
+    adaptive_target = StrictFloat(-_LARGE, 1, required=False)
+    adaptive_decay = StrictFloat(0, 0.99, required=False)
     min_keep = StrictInteger(0, 1024, required=False)
     samplers = AnyValue(required=False)
+    sampler_seq = StrictString(required=False)
+    plugins = AnyValue(required=False)
     seed = StrictInteger(-1, 2**64 - 1, required=False)
     logit_bias = AnyValue(required=False)
     grammar = StrictString(required=False)
@@ -93,72 +100,56 @@ class SamplingSerializer(RequestSerializer):
 
 
 def read_sampling(fields: dict[str, Any], base: SamplingParams) -> SamplingParams:
-    """Build the parameters from validated fields over an API's defaults."""
+    """Build the parameters from validated fields over an API's defaults; ``logit_bias`` is apart.
+
+    Where no seed is given one is drawn here, so that an answer can be repeated, and a job that
+    moves to another replica goes on in the same way.
+    """
     chosen = {name: fields[name] for name in SamplingParams.__struct_fields__ if name in fields}
+    chosen.pop("logit_bias", None)
     chosen["grammar"] = read_answer_form(fields)
-    if "samplers" in fields:
-        chosen["samplers"] = _read_samplers(fields["samplers"])
-    if "logit_bias" in fields:
-        chosen["logit_bias"] = _read_logit_bias(fields["logit_bias"])
-    if "seed" in fields:
-        chosen["seed"] = _fold_seed(fields["seed"])
+    chosen["seed"] = _read_seed(fields.get("seed", -1))
+    chosen["samplers"] = _read_samplers(fields, base)
+    if "plugins" in fields:
+        chosen["plugins"] = read_plugins(fields["plugins"])
     defaults = {name: getattr(base, name) for name in SamplingParams.__struct_fields__}
     return SamplingParams(**(defaults | chosen))
 
 
-def seed_of_choice(seed: int | None, choice: int) -> int | None:
-    """Give each choice of a seeded request its own seed; the first keeps the request's."""
-    return None if seed is None else (seed + choice * _SEED_STEP) % _NUM_SEEDS
+def sampling_of_choice(sampling: SamplingParams, choice: int) -> SamplingParams:
+    """Give each choice of a request a seed of its own; the first keeps the request's."""
+    if not choice or sampling.seed is None:
+        return sampling
+    seed = (sampling.seed + choice * _SEED_STEP) % _NUM_SEEDS
+    return msgspec.structs.replace(sampling, seed=seed)
 
 
-def check_logit_bias(sampling: SamplingParams, num_vocab: int) -> None:
-    """Refuse biases for tokens the model does not have."""
-    for token, _ in sampling.logit_bias:
-        if token >= num_vocab:
-            raise InvalidValue(
-                "logit_bias", f"logit_bias: the model has no token {token} (0 to {num_vocab - 1})."
-            )
+def _read_seed(seed: int) -> int:
+    return secrets.randbelow(_NUM_SEEDS) if seed in _RANDOM_SEEDS else seed % _NUM_SEEDS
 
 
-def _fold_seed(seed: int) -> int | None:
-    return None if seed in _RANDOM_SEEDS else seed % _NUM_SEEDS
+def _read_samplers(fields: dict[str, Any], base: SamplingParams) -> tuple[str, ...]:
+    """Read the order of samplers; a target to adapt to adds the sampler that does."""
+    names = base.samplers
+    for field in ("sampler_seq", "samplers"):
+        if field in fields:
+            names = _read_order(fields[field], field)
+    if fields.get("adaptive_target", -1) >= 0 and "adaptive_p" not in names:
+        names = (*names, "adaptive_p")
+    return names
 
 
-def _read_samplers(value: Any) -> tuple[str, ...]:
-    known = _SAMPLER_LETTERS if isinstance(value, str) else _SAMPLER_NAMES
-    if not isinstance(value, str | list) or len(value) > 32:
-        raise InvalidValue("samplers", "samplers must be a list of sampler names.")
+def _read_order(value: Any, param: str) -> tuple[str, ...]:
+    """Read a list of names, or llama-server's letters."""
+    known = SAMPLER_LETTERS if isinstance(value, str) else _SAMPLER_NAMES
+    if not isinstance(value, str | list) or len(value) > _MAX_SAMPLERS:
+        raise InvalidValue(
+            param, f"{param} must be a list of at most {_MAX_SAMPLERS} names, or a text of letters."
+        )
     try:
+        if isinstance(value, list):
+            value = [name.lower() for name in value]
         return tuple(known[name] for name in value)
-    except (KeyError, TypeError):
-        names = ", ".join(_SAMPLER_LETTERS.values())
-        raise InvalidValue("samplers", f"samplers may hold only {names}.") from None
-
-
-def _read_logit_bias(value: Any) -> tuple[tuple[int, float], ...]:
-    """Read ``{"id": bias}``, or llama-server's ``[[id, bias or false], …]``."""
-    pairs = list(value.items()) if isinstance(value, dict) else value
-    if not isinstance(pairs, list):
-        raise _bad_bias("must be an object of token ids and numbers")
-    if len(pairs) > MAX_LOGIT_BIAS:
-        raise _bad_bias(f"must have at most {MAX_LOGIT_BIAS} entries")
-    return tuple(_read_bias(pair, is_keyed=isinstance(value, dict)) for pair in pairs)
-
-
-def _read_bias(pair: Any, *, is_keyed: bool) -> tuple[int, float]:
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise _bad_bias("must hold pairs of a token id and a number")
-    token, bias = pair
-    if is_keyed and token.isascii() and token.isdecimal() and len(token) < 11:
-        token = int(token)
-    if type(token) is not int or not 0 <= token < 2**31:
-        raise _bad_bias("must name tokens by their ids")
-    if bias is False and not is_keyed:
-        return token, float("-inf")
-    if type(bias) not in (int, float) or not -100 <= bias <= 100:
-        raise _bad_bias("must have numbers between -100 and 100")
-    return token, float(bias)
-
-
-def _bad_bias(problem: str) -> LlameroError:
-    return InvalidValue("logit_bias", f"logit_bias {problem}.")
+    except (KeyError, AttributeError):
+        allowed = ", ".join(f"{name} ({letter})" for letter, name in SAMPLER_LETTERS.items())
+        raise InvalidValue(param, f"{param} may hold only {allowed}.") from None

@@ -170,9 +170,18 @@ async def test_every_sampler_reaches_the_job(dispatcher: FakeDispatcher) -> None
     )
 
 
-@pytest.mark.parametrize(("seed", "expected"), [(-1, None), (2**32 - 1, None), (2**33, 2)])
-async def test_seeds_fit_the_engine(
-    dispatcher: FakeDispatcher, seed: int, expected: int | None
-) -> None:
+@pytest.mark.parametrize(("seed", "expected"), [(0, 0), (2**33, 2), (2**32 - 2, 2**32 - 2)])
+async def test_seeds_fit_the_engine(dispatcher: FakeDispatcher, seed: int, expected: int) -> None:
     await post(URL, HI | {"seed": seed})
     assert dispatcher.jobs[0].sampling.seed == expected
+
+
+@pytest.mark.parametrize("fields", [{}, {"seed": None}, {"seed": -1}, {"seed": 2**32 - 1}])
+async def test_a_random_seed_is_drawn_before_the_job_leaves(
+    dispatcher: FakeDispatcher, fields: dict[str, Any]
+) -> None:
+    for _ in range(2):
+        await post(URL, HI | fields)
+    one, other = (job.sampling.seed for job in dispatcher.jobs)
+    assert one is not None
+    assert one != other

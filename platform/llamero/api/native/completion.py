@@ -1,5 +1,6 @@
 """POST /completion and /completions."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -8,7 +9,7 @@ from rest_framework.request import Request
 from inference.protocol.text import Detokenize
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.collect import collect
-from llamero.api.generation import check_num_jobs, open_run
+from llamero.api.generation import check_num_jobs, open_run, settle
 from llamero.api.model_choice import GENERATIVE
 from llamero.api.native.completion_answer import CompletionAnswer, CompletionChunks
 from llamero.api.native.completion_request import CompletionSerializer, read_completion_request
@@ -32,7 +33,8 @@ class CompletionView(NativeView):
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate."""
-        completion, settings = self.completion, self.completion.settings
+        settings = await settle(self.served.deployment, self.completion.settings)
+        completion = replace(self.completion, settings=settings)
         prompts = await tokenize_prompts(
             self.served.deployment, completion.prompts, "prompt", parse_special=True
         )

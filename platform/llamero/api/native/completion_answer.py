@@ -16,12 +16,13 @@ from inference.protocol.events import (
     TokenLogprob,
     Tokens,
 )
-from inference.protocol.sampling import SamplingParams
+from inference.protocol.sampling import GrammarTrigger, SamplingParams
 from llamero.api.collect import Choice, timings_object
 from llamero.api.generation import GenerationSettings
 from llamero.api.native.completion_request import CompletionRequest
 from llamero.api.openai.logprobs import finite, token_bytes, token_text
 from llamero.api.run import ChoiceEvent
+from llamero.api.sampling import sampling_of_choice
 from llamero.api.sse import data_line
 from models_registry.selectors import ServedModel
 
@@ -36,11 +37,11 @@ _STOP_TYPES = {
 def describe_settings(
     sampling: SamplingParams, settings: GenerationSettings | None, n_predict: int
 ) -> dict[str, Any]:
-    """Give ``generation_settings``."""
+    """Give ``generation_settings``: what was in effect."""
     described = {
         name: value
         for name, value in msgspec.structs.asdict(sampling).items()
-        if name not in ("logit_bias", "seed", "samplers", "dry_sequence_breakers")
+        if isinstance(value, int | float | str) and name != "is_grammar_lazy"
     }
     settings = settings or GenerationSettings(sampling=sampling)
     return described | {
@@ -52,8 +53,12 @@ def describe_settings(
         "logit_bias": [
             {"token": token, "bias": finite(bias)} for token, bias in sampling.logit_bias
         ],
+        "grammar_lazy": sampling.is_grammar_lazy,
+        "grammar_triggers": [_trigger(trigger) for trigger in sampling.grammar_triggers],
+        "plugins": [{"name": plugin.name, "params": plugin.params} for plugin in sampling.plugins],
         "stop": list(settings.stop),
         "ignore_eos": settings.ignore_eos,
+        "min_tokens": settings.min_tokens,
         "stream": settings.stream,
         "n_probs": settings.num_logprobs or 0,
         "post_sampling_probs": settings.post_sampling_probs,
@@ -100,6 +105,7 @@ class CompletionAnswer:
     def ending(self, index: int, done: Done, slot: int) -> dict[str, Any]:
         """Give what is known at the end of a choice, without its text."""
         settings = self.request.settings
+        sampling = sampling_of_choice(settings.sampling, index % settings.num_choices)
         return {
             "index": index,
             "content": "",
@@ -109,9 +115,7 @@ class CompletionAnswer:
             "model": self.served.id,
             "tokens_predicted": done.num_completion_tokens,
             "tokens_evaluated": done.num_prompt_tokens,
-            "generation_settings": describe_settings(
-                settings.sampling, settings, self.request.n_predict
-            ),
+            "generation_settings": describe_settings(sampling, settings, self.request.n_predict),
             "prompt": self.prompts[index // settings.num_choices],
             "has_new_line": False,
             "truncated": done.truncated,
@@ -208,6 +212,14 @@ class CompletionChunks:
                 choice.index // self.answer.request.settings.num_choices
             ],
         }
+
+
+def _trigger(trigger: GrammarTrigger) -> dict[str, Any]:
+    return {
+        "type": "token" if trigger.token >= 0 else "word" if trigger.word else "pattern",
+        "value": trigger.word or trigger.pattern,
+        "token": trigger.token,
+    }
 
 
 def _candidate(candidate: Candidate, is_post_sampling: bool) -> dict[str, Any]:

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from inference.protocol.sampling import SamplingParams
 from llamero.api.fields import AnyValue, StopStrings, StrictBoolean, StrictInteger, validate
 from llamero.api.generation import GenerationSettings
+from llamero.api.logit_bias import read_biases
 from llamero.api.prompts import PromptText, read_native_prompts
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
@@ -26,6 +29,7 @@ class CompletionSerializer(SamplingSerializer):
     n_cmpl = StrictInteger(1, MAX_CHOICES, required=False)
     n = StrictInteger(1, MAX_CHOICES, required=False)
     n_probs = StrictInteger(0, MAX_PROBS, required=False)
+    logprobs = StrictInteger(0, MAX_PROBS, required=False)
     post_sampling_probs = StrictBoolean(required=False)
     stop = StopStrings(64, required=False)
     return_tokens = StrictBoolean(required=False)
@@ -49,14 +53,17 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
     fields = validate(CompletionSerializer, body)
     n_predict = next((fields[name] for name in _LENGTH_NAMES if name in fields), -1)
     max_tokens = None if n_predict in _UNLIMITED else n_predict
-    num_probs = fields.get("n_probs", 0)
+    num_probs = fields.get("n_probs", fields.get("logprobs", 0))
     min_tokens = fields.get("min_tokens", 0)
     if max_tokens is not None and min_tokens > max_tokens:
         raise InvalidValue("min_tokens", "min_tokens must not be more than n_predict.")
+    sampling = read_sampling(fields, SamplingParams())
+    biases = read_biases(fields.get("logit_bias", {}), has_text_keys=True)
     return CompletionRequest(
         prompts=read_native_prompts(fields["prompt"], "prompt"),
         settings=GenerationSettings(
-            sampling=read_sampling(fields, SamplingParams()),
+            sampling=msgspec.structs.replace(sampling, logit_bias=biases.ids),
+            text_biases=biases.texts,
             max_tokens=max_tokens,
             min_tokens=min_tokens,
             stop=fields.get("stop", ()),

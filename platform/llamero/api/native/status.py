@@ -64,6 +64,7 @@ class PropsView(NativeView):
                 "model_path": served.id,
                 "model_ftype": served.facts.get("quantization", ""),
                 "modalities": {"vision": False, "audio": False, "video": False},
+                "sampler_plugins": list(facts.sampler_plugins),
                 "chat_template": facts.chat_template,
                 "bos_token": facts.bos_token,
                 "eos_token": facts.eos_token,

@@ -13,7 +13,7 @@ from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
 from llamero.api.openai.chunks import ChatDialect, OpenAIChunks
 from llamero.api.openai.envelope import Envelope, make_envelope
-from llamero.api.openai.logprobs import chat_logprobs
+from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.sse import stream_run
 
 
@@ -43,8 +43,10 @@ class ChatCompletionsView(AsyncAPIView):
             )
             return await stream_run(run, chunks)
         choices = await collect(run, settings.num_choices)
-        has_logprobs = settings.num_logprobs is not None
-        return json_response(_completion(envelope, choices, has_logprobs=has_logprobs))
+        document = _completion(envelope, choices, has_logprobs=settings.num_logprobs is not None)
+        if settings.num_prompt_logprobs is not None:
+            document["prompt_logprobs"] = prompt_logprobs(choices[0].prompt_logprobs)
+        return json_response(document)
 
 
 def _completion(envelope: Envelope, choices: list[Choice], *, has_logprobs: bool) -> dict[str, Any]:

@@ -6,7 +6,12 @@ from typing import Any
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
 from llamero.api.generation import ChatRequest
 from llamero.api.messages import read_messages
-from llamero.api.openai.settings import OpenAISerializer, read_include_usage, read_settings
+from llamero.api.openai.settings import (
+    OpenAISerializer,
+    read_include_usage,
+    read_prompt_logprobs,
+    read_settings,
+)
 from llamero.errors import InvalidValue, NotSupported
 
 # What a template is given by the server; a client may not speak over it.
@@ -49,6 +54,7 @@ def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
             fields,
             max_tokens=fields.get("max_completion_tokens", fields.get("max_tokens")),
             num_logprobs=_read_logprobs(fields),
+            num_prompt_logprobs=read_prompt_logprobs(fields),
         ),
         include_usage=include_usage,
         template_kwargs=_read_template_kwargs(fields.get("chat_template_kwargs")),

@@ -1,10 +1,12 @@
 """Streamed chunks of OpenAI's text APIs, made from prebuilt bytes around the one changing part."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
 
-from inference.protocol.events import Done, TokenLogprob, Tokens
+from inference.protocol.events import Done, Event, PromptLogprobs, TokenLogprob, Tokens
 from llamero.api.collect import FINISH_WORDS, timings_object, usage_object
 from llamero.api.openai.envelope import Envelope
 from llamero.api.openai.logprobs import LegacyLogprobs, chat_logprobs
@@ -21,8 +23,14 @@ class ChunkDialect(Protocol):
     before_text: bytes
     after_text: bytes
 
-    def first_piece(self) -> dict[str, Any] | None:
+    def first_piece(self, choice: int) -> dict[str, Any] | None:
         """Give the fields of the chunk that opens a choice, if there is one."""
+
+    def judge_prompt(self, choice: int, event: PromptLogprobs) -> None:
+        """Take how likely the next tokens of a prompt were."""
+
+    def take_held(self, choice: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Give, once, what had to wait for the first word of a choice, and its likelihood."""
 
     def piece(self, text: str) -> dict[str, Any]:
         """Give the fields that carry text."""
@@ -41,9 +49,15 @@ class ChatDialect:
     before_text = b'"delta":{"content":'
     after_text = b'},"logprobs":null,"finish_reason":null}]'
 
-    def first_piece(self) -> dict[str, Any]:
+    def first_piece(self, choice: int) -> dict[str, Any]:
         """Name the role."""
         return {"delta": {"role": "assistant", "content": ""}}
+
+    def judge_prompt(self, choice: int, event: PromptLogprobs) -> None:
+        """Leave it: a chat does not repeat its prompt."""
+
+    def take_held(self, choice: int) -> None:
+        """Hold nothing."""
 
     def piece(self, text: str) -> dict[str, Any]:
         """Put the text in the delta."""
@@ -59,17 +73,43 @@ class ChatDialect:
 
 
 class TextDialect:
-    """Legacy completions: text in ``text``; ``echoes`` are the prompts to repeat, per choice."""
+    """Legacy completions: text in ``text``; ``echoes`` are the prompts to repeat.
+
+    With ``num_logprobs`` an echo waits until the likelihood of the whole prompt is known.
+    """
 
     object_name = "text_completion"
     before_text = b'"text":'
     after_text = b',"logprobs":null,"finish_reason":null}]'
 
-    def __init__(self) -> None:
-        self._logprobs: dict[int, LegacyLogprobs] = {}
+    def __init__(
+        self, *, echoes: Sequence[str] = (), num_choices: int = 1, num_logprobs: int | None = None
+    ) -> None:
+        self._echoes, self._num_choices = echoes, num_choices
+        self._num_logprobs = num_logprobs
+        self._logprobs: dict[int, LegacyLogprobs] = defaultdict(LegacyLogprobs)
+        self._judged: dict[int, list[TokenLogprob]] = {}
+        if echoes and num_logprobs is not None:
+            self._judged = {choice: [] for choice in range(len(echoes) * num_choices)}
 
-    def first_piece(self) -> None:
-        """Have none."""
+    def first_piece(self, choice: int) -> dict[str, Any] | None:
+        """Repeat the prompt."""
+        if not self._echoes or choice in self._judged:
+            return None
+        return {"text": self._echo(choice)}
+
+    def judge_prompt(self, choice: int, event: PromptLogprobs) -> None:
+        """Keep it until the whole prompt is judged."""
+        if choice in self._judged:
+            self._judged[choice][event.first_index :] = event.logprobs
+
+    def take_held(self, choice: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Repeat the prompt with its likelihood."""
+        entries = self._judged.pop(choice, None)
+        if entries is None:
+            return None
+        echo = self._echo(choice)
+        return {"text": echo}, self._logprobs[choice].echo(entries, echo, self._num_logprobs or 0)
 
     def piece(self, text: str) -> dict[str, Any]:
         """Put the text in."""
@@ -81,7 +121,10 @@ class TextDialect:
 
     def logprobs(self, choice: int, entries: tuple[TokenLogprob, ...]) -> dict[str, Any]:
         """Give the legacy shape, offsets going on from the last chunk."""
-        return self._logprobs.setdefault(choice, LegacyLogprobs()).take(entries)
+        return self._logprobs[choice].take(entries)
+
+    def _echo(self, choice: int) -> str:
+        return self._echoes[choice // self._num_choices]
 
 
 class OpenAIChunks:
@@ -97,12 +140,10 @@ class OpenAIChunks:
         num_prompts: int = 1,
         num_choices: int = 1,
         include_usage: bool = False,
-        echoes: tuple[str, ...] = (),
     ) -> None:
         self._dialect = dialect
         self._num_choices = num_choices
         self._include_usage = include_usage
-        self._echoes = echoes
         self._base = envelope.document(dialect.object_name)
         self._ends: list[Done | None] = [None] * (num_prompts * num_choices)
         head = b"data: " + encode_json(self._base)[:-1] + b',"choices":[{"index":'
@@ -114,18 +155,24 @@ class OpenAIChunks:
 
     def start(self) -> bytes:
         """Open every choice."""
-        chunks = []
-        for index in range(len(self._ends)):
-            if (piece := self._dialect.first_piece()) is not None:
-                chunks.append(self._chunk(index, piece))
-            if self._echoes:
-                echo = self._dialect.piece(self._echoes[index // self._num_choices])
-                chunks.append(self._chunk(index, echo))
-        return b"".join(chunks)
+        return b"".join(
+            self._chunk(index, piece)
+            for index in range(len(self._ends))
+            if (piece := self._dialect.first_piece(index)) is not None
+        )
 
     def write(self, event: ChoiceEvent) -> bytes:
         """Write text as soon as there is some; measured per token, so built from bytes."""
         index, content = event
+        if type(content) is PromptLogprobs:
+            self._dialect.judge_prompt(index, content)
+            return b""
+        held = b""
+        if type(content) in (Tokens, Done) and (pair := self._dialect.take_held(index)):
+            held = self._chunk(index, *pair)
+        return held + self._write_next(index, content)
+
+    def _write_next(self, index: int, content: Event) -> bytes:
         if type(content) is Tokens:
             if content.logprobs:
                 logprobs = self._dialect.logprobs(index, content.logprobs)

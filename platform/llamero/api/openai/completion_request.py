@@ -6,7 +6,12 @@ from typing import Any
 
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
 from llamero.api.generation import GenerationSettings
-from llamero.api.openai.settings import OpenAISerializer, read_include_usage, read_settings
+from llamero.api.openai.settings import (
+    OpenAISerializer,
+    read_include_usage,
+    read_prompt_logprobs,
+    read_settings,
+)
 from llamero.api.prompts import PromptText, read_prompts
 from llamero.api.sampling import MAX_CHOICES
 from llamero.errors import InvalidValue, NotSupported
@@ -33,6 +38,7 @@ class CompletionRequest:
     settings: GenerationSettings
     num_returned: int
     num_logprobs: int | None
+    has_prompt_logprobs: bool
     echo: bool
     include_usage: bool
 
@@ -44,8 +50,8 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
         raise NotSupported("suffix", "suffix is not supported: no model here fills in the middle.")
     num_returned, num_tried = fields.get("n", 1), _read_best_of(fields)
     num_logprobs = fields.get("logprobs")
-    if fields.get("echo") and num_logprobs is not None:
-        raise NotSupported("logprobs", "logprobs of an echoed prompt are not supported.")
+    asked_prompt_logprobs = read_prompt_logprobs(fields)
+    echoed_logprobs = num_logprobs if fields.get("echo") else None
     # Choosing between answers needs the likelihood of each.
     needed_logprobs = 0 if num_tried > num_returned and num_logprobs is None else num_logprobs
     return CompletionRequest(
@@ -54,12 +60,20 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
             fields | {"n": num_tried},
             max_tokens=fields.get("max_tokens", DEFAULT_MAX_TOKENS),
             num_logprobs=needed_logprobs,
+            num_prompt_logprobs=_larger(asked_prompt_logprobs, echoed_logprobs),
         ),
         num_returned=num_returned,
         num_logprobs=num_logprobs,
+        has_prompt_logprobs=asked_prompt_logprobs is not None,
         echo=fields.get("echo", False),
         include_usage=read_include_usage(fields),
     )
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return max(one, other)
 
 
 def _read_best_of(fields: dict[str, Any]) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from inference.protocol.events import TokenLogprob
 from inference.protocol.text import Detokenize
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, usage_object
@@ -14,7 +15,7 @@ from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chunks import OpenAIChunks, TextDialect
 from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.openai.envelope import make_envelope
-from llamero.api.openai.logprobs import LegacyLogprobs
+from llamero.api.openai.logprobs import LegacyLogprobs, join_legacy, prompt_logprobs
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.questions import ask_text
 from llamero.api.sse import stream_run
@@ -51,34 +52,46 @@ class CompletionsView(AsyncAPIView):
         if completion.settings.stream:
             chunks = OpenAIChunks(
                 envelope,
-                TextDialect(),
+                TextDialect(
+                    echoes=echoes, num_choices=num_tried, num_logprobs=completion.num_logprobs
+                ),
                 num_prompts=len(prompts),
                 num_choices=num_tried,
                 include_usage=completion.include_usage,
-                echoes=echoes,
             )
             return await stream_run(run, chunks)
         tried = await collect(run, len(prompts) * num_tried)
         kept = _keep_best(tried, num_tried, completion.num_returned)
-        choices = [
-            self._choice(index, choice, echoes[choice.index // num_tried] if echoes else "")
-            for index, choice in enumerate(kept)
-        ]
+        choices = []
+        for index, choice in enumerate(kept):
+            prompt = choice.index // num_tried
+            judged = tried[prompt * num_tried].prompt_logprobs
+            choices.append(self._choice(index, choice, echoes[prompt] if echoes else "", judged))
         usage = usage_object([choice.done for choice in tried], num_tried)
         return json_response(
             envelope.document("text_completion") | {"choices": choices, "usage": usage}
         )
 
-    def _choice(self, index: int, choice: Choice, echo: str) -> dict[str, Any]:
-        logprobs = None
-        if self.completion.num_logprobs is not None:
-            logprobs = LegacyLogprobs().take(choice.logprobs)
-        return {
+    def _choice(
+        self, index: int, choice: Choice, echo: str, judged: list[TokenLogprob]
+    ) -> dict[str, Any]:
+        """Give one choice; ``judged`` are the tokens of its prompt."""
+        completion, logprobs = self.completion, None
+        if completion.num_logprobs is not None:
+            builder = LegacyLogprobs()
+            echoed = builder.echo(judged, echo, completion.num_logprobs) if echo else None
+            logprobs = builder.take(choice.logprobs)
+            if echoed:
+                logprobs = join_legacy(echoed, logprobs)
+        described = {
             "text": echo + choice.text,
             "index": index,
             "logprobs": logprobs,
             "finish_reason": choice.finish_reason,
         }
+        if completion.has_prompt_logprobs:
+            described["prompt_logprobs"] = prompt_logprobs(judged)
+        return described
 
     async def _read_echoes(
         self, sources: list[PromptText], prompts: list[tuple[int, ...]]

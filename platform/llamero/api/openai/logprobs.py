@@ -1,5 +1,6 @@
 """Log-probabilities in OpenAI's two shapes."""
 
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,27 +22,42 @@ def chat_logprobs(entries: Iterable[TokenLogprob]) -> dict[str, Any]:
     }
 
 
-class LegacyLogprobs:
-    """Builds the ``logprobs`` of a text completion, piece by piece; offsets count characters."""
+def prompt_logprobs(entries: Sequence[TokenLogprob]) -> list[dict[str, Any] | None]:
+    """Give vLLM's ``prompt_logprobs``: nothing for the first token, then what might have stood."""
+    return [None, *(_ranked(entry) for entry in entries[1:])]
 
-    def __init__(self, first_offset: int = 0) -> None:
-        self._offset = first_offset
+
+class LegacyLogprobs:
+    """Builds the ``logprobs`` of a text completion, piece by piece; offsets count characters.
+
+    A character belongs to the token that completes it.
+    """
+
+    def __init__(self) -> None:
+        self._num_chars = 0
+        self._decoder = _make_decoder()
+
+    def echo(self, entries: Sequence[TokenLogprob], text: str, num_top: int) -> dict[str, Any]:
+        """Give the object for a prompt that is repeated; nothing foretells its first token."""
+        offsets = _place(entries, text)
+        self._num_chars += len(text)
+        document = _legacy_object(entries, num_top, offsets)
+        for name in ("token_logprobs", "top_logprobs"):
+            document[name][:1] = [None]
+        return document
 
     def take(self, entries: Sequence[TokenLogprob]) -> dict[str, Any]:
         """Give the object for the next tokens."""
         offsets = []
         for entry in entries:
-            offsets.append(self._offset)
-            self._offset += len(_raw(entry.chosen).decode(errors="ignore"))
-        return {
-            "tokens": [_legacy_text(entry.chosen) for entry in entries],
-            "token_logprobs": [finite(entry.chosen.logprob) for entry in entries],
-            "top_logprobs": [
-                {_legacy_text(one): finite(one.logprob) for one in (*entry.top, entry.chosen)}
-                for entry in entries
-            ],
-            "text_offset": offsets,
-        }
+            offsets.append(self._num_chars)
+            self._num_chars += len(self._decoder.decode(_raw(entry.chosen)))
+        return _legacy_object(entries, None, offsets)
+
+
+def join_legacy(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Put two objects of consecutive tokens together."""
+    return {name: values + other[name] for name, values in one.items()}
 
 
 def finite(logprob: float) -> float:
@@ -67,6 +83,53 @@ def _token_object(candidate: Candidate) -> dict[str, Any]:
     }
 
 
+def _ranked(entry: TokenLogprob) -> dict[str, Any]:
+    """Describe a prompt token and its alternatives by id; the rank is known among those only."""
+    ranks = {one.id: rank for rank, one in enumerate(entry.top, start=1)}
+    return {
+        str(one.id): {
+            "logprob": finite(one.logprob),
+            "rank": ranks.get(one.id),
+            "decoded_token": token_text(one),
+        }
+        for one in (entry.chosen, *entry.top)
+    }
+
+
+def _legacy_object(
+    entries: Sequence[TokenLogprob], num_top: int | None, offsets: list[int]
+) -> dict[str, Any]:
+    return {
+        "tokens": [_legacy_text(entry.chosen) for entry in entries],
+        "token_logprobs": [finite(entry.chosen.logprob) for entry in entries],
+        "top_logprobs": [
+            {_legacy_text(one): finite(one.logprob) for one in (*entry.top[:num_top], entry.chosen)}
+            for entry in entries
+        ],
+        "text_offset": offsets,
+    }
+
+
+def _place(entries: Sequence[TokenLogprob], text: str) -> list[int]:
+    """Tell at which character of the text each of its tokens begins.
+
+    A start-of-text token, or the blank that some models put before a text, is not in the text.
+    """
+    raw = text.encode(errors="replace")
+    num_chars, at = 0, 0
+    decoder = _make_decoder()
+    offsets = []
+    for entry in entries:
+        offsets.append(num_chars)
+        spelling = _raw(entry.chosen)
+        if not raw.startswith(spelling, at):
+            spelling = spelling.removeprefix(b" ")
+        if raw.startswith(spelling, at):
+            at += len(spelling)
+            num_chars += len(decoder.decode(spelling))
+    return offsets
+
+
 def _legacy_text(candidate: Candidate) -> str:
     """Name a token by its text, or as OpenAI does by its bytes: keys must not collide."""
     raw = _raw(candidate)
@@ -74,6 +137,10 @@ def _legacy_text(candidate: Candidate) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def _make_decoder() -> IncrementalDecoder:
+    return getincrementaldecoder("utf-8")("replace")
 
 
 def _raw(candidate: Candidate) -> bytes:

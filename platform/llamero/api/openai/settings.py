@@ -12,10 +12,12 @@ from llamero.api.fields import (
     StrictInteger,
 )
 from llamero.api.generation import GenerationSettings
+from llamero.api.logit_bias import read_biases
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
 
 # OpenAI's defaults where OpenAI has the field; llama-server's for all other samplers.
+MAX_PROMPT_LOGPROBS = 20
 DEFAULT_SAMPLING = msgspec.structs.replace(SamplingParams(), temperature=1.0, top_p=1.0)
 
 
@@ -27,26 +29,44 @@ class OpenAISerializer(SamplingSerializer):
     stop = StopStrings(4, required=False)
     stream_options = AnyValue(required=False)
     response_format = AnyValue(required=False)
+    prompt_logprobs = StrictInteger(0, MAX_PROMPT_LOGPROBS, required=False)
 
 
 def read_settings(
-    fields: dict[str, Any], *, max_tokens: int | None, num_logprobs: int | None
+    fields: dict[str, Any],
+    *,
+    max_tokens: int | None,
+    num_logprobs: int | None,
+    num_prompt_logprobs: int | None,
 ) -> GenerationSettings:
     """Build the settings from validated fields."""
     min_tokens = fields.get("min_tokens", 0)
     if max_tokens is not None and min_tokens > max_tokens:
         raise InvalidValue("min_tokens", "min_tokens must not be more than max_tokens.")
+    sampling = read_sampling(fields, DEFAULT_SAMPLING)
+    biases = read_biases(fields.get("logit_bias", {}), has_text_keys=False)
     return GenerationSettings(
-        sampling=read_sampling(fields, DEFAULT_SAMPLING),
+        sampling=msgspec.structs.replace(sampling, logit_bias=biases.ids),
+        text_biases=biases.texts,
         max_tokens=max_tokens,
         min_tokens=min_tokens,
         stop=fields.get("stop", ()),
         ignore_eos=fields.get("ignore_eos", False),
         num_logprobs=num_logprobs,
+        num_prompt_logprobs=num_prompt_logprobs,
         cache_prompt=fields.get("cache_prompt", True),
         stream=fields.get("stream", False),
         num_choices=fields.get("n", 1),
     )
+
+
+def read_prompt_logprobs(fields: dict[str, Any]) -> int | None:
+    """Read vLLM's ``prompt_logprobs``, which is no part of streamed answers."""
+    if "prompt_logprobs" not in fields:
+        return None
+    if fields.get("stream", False):
+        raise InvalidValue("prompt_logprobs", "prompt_logprobs is not possible with stream: true.")
+    return int(fields["prompt_logprobs"])
 
 
 def read_include_usage(fields: dict[str, Any]) -> bool:
