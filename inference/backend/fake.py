@@ -4,9 +4,9 @@ Its next token depends on every token of the sequence, so a wrong prefix, a lost
 up sequence shows as wrong text. Tokens are bytes: token 2 + b is the byte b; 0 ends, 1 begins.
 """
 
-import sys
 import os
-import signal
+import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -121,13 +121,13 @@ class FakeBackend:
         self.first_kept: dict[int, int] = {}
         self.batches: list[tuple[tuple[int, int], ...]] = []
         self.num_open_samplers = 0
-        self._step_seconds, self._token_seconds = step_seconds, token_seconds
+        self._step_seconds, self.token_seconds = step_seconds, token_seconds
 
     def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
         """Append each slice to its sequence; every position must be the next one."""
         assert [piece.seq_id for piece in slices] == sorted({piece.seq_id for piece in slices})
         num_tokens = sum(len(piece.tokens) for piece in slices)
-        time.sleep(self._step_seconds + self._token_seconds * num_tokens)
+        time.sleep(self._step_seconds + self.token_seconds * num_tokens)
         self.batches.append(tuple((piece.seq_id, len(piece.tokens)) for piece in slices))
         if any(map(self.fails_for, slices)):
             raise DecodeError(-3)
@@ -316,7 +316,7 @@ def _mishap(options: dict[str, list[str]]) -> Callable[[Slice], bool]:
         if abort_on in piece.tokens:
             os.abort()
         if hang_on in piece.tokens:
-            signal.pause()
+            threading.Event().wait()
         return False
 
     return strike

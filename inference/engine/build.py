@@ -53,7 +53,8 @@ def _build_fake(spec: ReplicaSpec, sink: EventSink) -> LoadedEngine:
     model, profile = backend.model, spec.profile
     if not spec.kind.is_generative:
         pooling = "rank" if spec.kind is ModelKind.RERANK else "mean"
-        return LoadedEngine(model, EmbeddingThread(FakeEmbedder(model, pooling=pooling), sink))
+        embedder = FakeEmbedder(model, pooling=pooling, token_seconds=backend.token_seconds)
+        return LoadedEngine(model, EmbeddingThread(embedder, sink))
     if not profile.serves_embeddings:
         return LoadedEngine(model, EngineThread(backend, profile, sink))
     embedder = FakeEmbedder(model, can_split=True)

@@ -60,6 +60,11 @@ def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) ->
     return app
 
 
+def send_ticket(app: Celery, deployment: str) -> None:
+    """Wake one slot of a deployment; raises kombu's OperationalError at once on failure."""
+    app.send_task(TICKET_TASK, queue=ticket_queue(deployment), ignore_result=True, retry=False)
+
+
 def run_worker(app: Celery, hostname: str, num_slots: int) -> int:
     """Serve tickets until SIGTERM, from the main thread; gives the exit code."""
     # The warning against root is about pickled messages; this application reads only JSON.

@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from celery import Celery
 from celery.signals import worker_shutting_down
+from kombu.exceptions import OperationalError
 
 from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.errors import EngineError
@@ -20,7 +22,7 @@ from inference.relay.text_lane import TextLane
 from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
 from inference.text.render_pool import RenderPool
-from inference.worker.celery_app import build_app, run_worker
+from inference.worker.celery_app import build_app, run_worker, send_ticket
 from inference.worker.heartbeat import Heartbeat, StrayJobs, Watchdog
 from inference.worker.model_files import verify_files
 from inference.worker.relay_sink import RelaySink
@@ -98,8 +100,18 @@ class Replica:
         self._start_thread("drain", lambda: self._drain_when_told(slots, text))
         worker_shutting_down.connect(self._on_shutdown)
         app = build_app(self._settings.redis_url, spec.deployment, slots.take_jobs)
+        self._wake_slots(app, waiting)
         code = run_worker(app, f"{spec.replica}@{self._settings.node}", spec.profile.num_slots)
         return self._end(engine, code)
+
+    def _wake_slots(self, app: Celery, waiting: WaitingSet) -> None:
+        """Send tickets for what waited until this replica was ready."""
+        spec = self._settings.spec
+        try:
+            for _ in range(min(len(waiting), spec.profile.num_slots)):
+                send_ticket(app, spec.deployment)
+        except (RedisError, OperationalError, OSError) as error:
+            logger.warning("no slot was woken, tickets follow later: %s", error)
 
     def _drain_when_told(self, slots: Slots, text: TextThreads) -> None:
         self._shutdown.wait()

@@ -13,8 +13,7 @@ from celery import Celery
 
 from inference.node.orphan import parent_environment
 from inference.protocol.events import TERMINAL, Event, decode_event
-from inference.protocol.jobs import GenerationJob
-from inference.protocol.names import TICKET_TASK, ticket_queue
+from inference.protocol.jobs import GenerationJob, Job
 from inference.protocol.replicas import (
     ModelKind,
     ReplicaSpec,
@@ -26,7 +25,7 @@ from inference.relay.connect import AsyncRedis, SyncRedis, connect_async
 from inference.relay.gateway import GatewayRelay
 from inference.relay.keys import events_key
 from inference.relay.registry import ReplicaRegistry
-from inference.worker.celery_app import build_app
+from inference.worker.celery_app import build_app, send_ticket
 from tests.processes import ROOT, wait_until
 
 FAKE_FILE = "fake:?step_ms=5"
@@ -99,25 +98,30 @@ class Client:
         self.registry = ReplicaRegistry(redis)
         self._tickets: Celery = build_app(url, "chat", lambda: None)
 
-    async def submit(self, *jobs: GenerationJob) -> None:
+    async def submit(self, *jobs: Job) -> None:
         """Put jobs into the waiting set, with a ticket where one is needed."""
         for job in jobs:
             admission = await self.gateway.submit(job, max_queue=1000)
             if admission.needs_ticket:
-                self._tickets.send_task(TICKET_TASK, queue=ticket_queue("chat"))
+                self.send_tickets(1)
+
+    def send_tickets(self, number: int) -> None:
+        """Wake slots of deployment ``chat``."""
+        for _ in range(number):
+            send_ticket(self._tickets, "chat")
 
     async def cancel(self, job: GenerationJob) -> None:
         """Stop a job."""
         await self.gateway.cancel([job.id], is_abandoned=False)
 
-    def events(self, job: GenerationJob) -> list[Event]:
+    def events(self, job: Job) -> list[Event]:
         """Give the events of a job so far; checks that their numbers have no hole."""
         entries: Any = self.redis.xrange(events_key(job.id))
         ids = [entry[0].decode() for entry in entries]
         assert ids == [f"0-{number}" for number in range(1, len(ids) + 1)]
         return [decode_event(entry[1][b"e"]) for entry in entries]
 
-    def wait_for_end(self, job: GenerationJob, seconds: float = 20) -> list[Event]:
+    def wait_for_end(self, job: Job, seconds: float = 20) -> list[Event]:
         """Give all events of a job once it has ended."""
 
         def has_ended() -> bool:

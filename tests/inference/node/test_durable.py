@@ -1,0 +1,167 @@
+"""Replicas are killed under their jobs; no job fails, no token is lost or told twice."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from inference.backend.fake import letter_by_checksum
+from inference.protocol.errors import ErrorCode
+from inference.protocol.events import Done, Event, Failed, Started, Tokens, Vectors
+from inference.protocol.jobs import EmbeddingJob, GenerationJob
+from inference.protocol.replicas import ModelKind
+from inference.relay.reaper import sweep
+from tests.inference.node.conftest import Node
+from tests.inference.worker.replicas import Client, make_job, make_spec
+from tests.processes import wait_until
+
+SWEEP_SECONDS = 0.2
+
+
+@pytest.fixture(autouse=True)
+def sweeper(client: Client) -> Iterator[None]:
+    """Do what the control worker does, only more often."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.wait(SWEEP_SECONDS):
+            client.send_tickets(sum(sweep(client.redis).tickets.values()))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield
+    stop.set()
+    thread.join()
+
+
+def undisturbed(job: GenerationJob) -> tuple[int, ...]:
+    """Give the tokens that the fake engine generates, whatever happens on the way."""
+    tokens = list(job.prompt_tokens)
+    for _ in range(job.max_tokens or 0):
+        tokens.append(letter_by_checksum(tokens))
+    return tuple(tokens[len(job.prompt_tokens) :])
+
+
+def check_whole(job: GenerationJob, events: list[Event]) -> None:
+    """Assert that a job told each token and each letter once."""
+    end = events[-1]
+    assert isinstance(end, Done), end
+    told = [event for event in events if isinstance(event, Tokens)]
+    token_ids = tuple(token for event in told for token in event.token_ids)
+    assert token_ids == undisturbed(job)
+    assert "".join(event.text for event in told) == bytes(t - 2 for t in token_ids).decode()
+    assert end.num_completion_tokens == len(token_ids)
+    assert end.num_prompt_tokens == len(job.prompt_tokens)
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    os.kill(pid, number)
+
+
+@pytest.mark.parametrize("names", [("chat-1",), ("chat-1", "chat-2")])
+async def test_killed_under_eight_streams(
+    node: Node, client: Client, names: tuple[str, ...]
+) -> None:
+    node.want(*(make_spec(name) for name in names))
+    pids = [client.wait_for_status(name).pid for name in names]
+    jobs = [make_job(max_tokens=400) for _ in range(8)]
+    whole = make_job(max_tokens=400, stream=False)
+    await client.submit(*jobs, whole)
+    for job in jobs:
+        client.wait_for_start(job)
+    kill(pids[0])
+    for job in (*jobs, whole):
+        check_whole(job, client.wait_for_end(job, seconds=30))
+    told = [event for event in client.events(jobs[0]) if isinstance(event, Started)]
+    assert len(told) <= 2
+    client.wait_for_status(matches=lambda status: status.pid not in (0, pids[0]))
+
+
+async def test_killed_again_and_again(node: Node, client: Client) -> None:
+    node.want(make_spec())
+    jobs = [make_job(max_tokens=600) for _ in range(4)]
+    status = client.wait_for_status()
+    await client.submit(*jobs)
+    for _ in range(3):
+        for job in jobs:
+            num_events = len(client.events(job))
+            wait_until(
+                lambda job=job, num=num_events: len(client.events(job)) > num + 3,
+                seconds=20,
+                what=f"tokens of {job.id}",
+            )
+        kill(status.pid)
+        status = client.wait_for_status(
+            matches=lambda found, old=status.pid: found.pid not in (0, old)
+        )
+    for job in jobs:
+        check_whole(job, client.wait_for_end(job, seconds=30))
+
+
+async def test_a_stopped_replica_that_wakes_up_is_fenced(node: Node, client: Client) -> None:
+    """Its jobs go on elsewhere while it is paused; what it writes afterwards is refused."""
+    node.want(make_spec("chat-1"), make_spec("chat-2"))
+    first, second = (client.wait_for_status(name) for name in ("chat-1", "chat-2"))
+    kill(second.pid, signal.SIGSTOP)
+    jobs = [make_job(max_tokens=1200) for _ in range(3)]
+    await client.submit(*jobs)
+    for job in jobs:
+        client.wait_for_start(job)
+    kill(first.pid, signal.SIGSTOP)
+    kill(second.pid, signal.SIGCONT)
+    client.wait_for_status("chat-2")
+    wait_until(
+        lambda: client.redis.exists("lm:rep:chat-1") == 0, seconds=10, what="the lease is gone"
+    )
+    wait_until(
+        lambda: all(len(client.events(job)) > 1000 for job in jobs), seconds=30, what="progress"
+    )
+    kill(first.pid, signal.SIGCONT)
+    for job in jobs:
+        check_whole(job, client.wait_for_end(job, seconds=30))
+
+
+async def test_embeddings_go_on_too(node: Node, client: Client) -> None:
+    spec = make_spec(kind=ModelKind.EMBEDDING, files=("fake:?token_ms=10",))
+    node.want(spec)
+    status = client.wait_for_status()
+    job = EmbeddingJob(
+        id="embed",
+        deployment="chat",
+        owner="alice",
+        gateway="gw",
+        inputs=tuple((70, 71, number) for number in range(64)),
+        deadline=make_job().deadline,
+    )
+    await client.submit(job)
+    wait_until(lambda: client.events(job), seconds=10, what="the first vectors")
+    kill(status.pid)
+    events = client.wait_for_end(job, seconds=30)
+    assert isinstance(events[-1], Done)
+    vectors: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, Vectors):
+            vectors |= enumerate(event.vectors, start=event.first_index)
+    assert sorted(vectors) == list(range(64))
+
+
+async def test_a_job_that_crashes_replicas_is_refused_and_its_neighbours_end_well(
+    node: Node, client: Client
+) -> None:
+    node.want(make_spec(files=("fake:?step_ms=5&abort_on=99",)))
+    client.wait_for_status()
+    good = [make_job(max_tokens=300) for _ in range(6)]
+    await client.submit(*good)
+    for job in good:
+        client.wait_for_start(job)
+    poison = make_job(prompt_tokens=(70, 99, 70))
+    await client.submit(poison)
+    end = client.wait_for_end(poison, seconds=40)[-1]
+    assert isinstance(end, Failed)
+    assert (end.code, end.is_retryable) == (ErrorCode.REQUEST_CRASHED_ENGINE, False)
+    for job in good:
+        check_whole(job, client.wait_for_end(job, seconds=30))
+    assert psutil.Process(client.wait_for_status().pid).is_running()
