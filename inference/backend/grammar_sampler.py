@@ -28,9 +28,9 @@ class Constraint:
         self._judged: tuple[int, State] | None = None
 
     @property
-    def is_final(self) -> bool:
-        """Whether nothing but the end can follow."""
-        return self._state.is_final
+    def may_end(self) -> bool:
+        """Whether the text may end here."""
+        return self._state.is_end
 
     def allows(self, token: int) -> bool:
         """Tell whether a token may come next."""

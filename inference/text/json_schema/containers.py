@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from inference.text.json_schema.gbnf import BLANK, Grammar, json_text, literal, one_of
+from inference.text.grammar.writer import literal, one_of
+from inference.text.json_schema.gbnf import BLANK, Grammar, json_text
 from inference.text.json_schema.keywords import read_bounds, read_required
 from inference.text.json_schema.references import join
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.grammar.writer import one_of
 from inference.text.json_schema.containers import array_item, object_item
-from inference.text.json_schema.gbnf import Grammar, json_text, one_of
+from inference.text.json_schema.gbnf import Grammar, json_text
 from inference.text.json_schema.keywords import COMBINING, meaning, read_range, read_types
 from inference.text.json_schema.merge import merge
 from inference.text.json_schema.numbers import integer_item, number_item

@@ -6,17 +6,11 @@ An *item* is text that a repetition may follow: a rule's name, a literal, a clas
 import json
 import re
 
+from inference.text.grammar.nodes import Ranges, complement, intersect
+from inference.text.grammar.syntax import MAX_BYTES, MAX_REPEAT, MAX_RULES
+from inference.text.grammar.writer import char_class, literal, one_of, repetition
 from inference.text.json_schema.refusal import Refusal
 
-# What the engine's check and llama.cpp itself allow.
-MAX_BYTES = 64 * 1024
-MAX_RULES = 2000
-MAX_REPEAT = 2000
-MAX_TOTAL_REPEAT = 40_000
-
-Ranges = tuple[tuple[int, int], ...]
-# Everything but control characters and the halves of surrogate pairs.
-PRINTABLE: Ranges = ((0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x10FFFF))
 _ESCAPED: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0xD800, 0xDFFF))
 
 # At most one blank anywhere, so that a model cannot go on with blanks for ever.
@@ -37,9 +31,7 @@ _COMMON = {
     "pair": 'string ":" blank value',
     "array": '"[" blank (value ("," blank value)*)? "]"',
 }
-_NAME_OR_REPEAT = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{(\d+)(?:,(\d*))?\}|([A-Za-z][A-Za-z0-9-]*)'
-)
+_TEXT_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|([A-Za-z][A-Za-z0-9-]*)')
 
 
 class Grammar:
@@ -75,61 +67,34 @@ class Grammar:
             raise _too_large()
 
     def repeat(self, item: str, least: int, most: int | None) -> str:
-        """Give an item repeated; repeated items are rules, as llama.cpp copies what they hold."""
+        """Give an item repeated."""
         if (least, most) == (1, 1):
             return item
         if most == 0:
             return '""'
         if max(least, most or 0) > MAX_REPEAT:
             raise Refusal("#", f"repeats something more than {MAX_REPEAT} times")
-        signs = {(0, 1): "?", (0, None): "*", (1, None): "+"}
-        if (least, most) in signs:
-            return self.define(f"{item}{signs[least, most]}")
-        bounds = str(least) if least == most else f"{least},{'' if most is None else most}"
-        return self.define(f"{self.define(item)}{{{bounds}}}")
+        return self.define(item + repetition(least, most))
 
     def text(self, root: str) -> str:
         """Give the whole grammar: the rules that can be reached from the root."""
         rules = {**_COMMON, **self._rules, "root": root}
-        found, waiting, total_repeat = ["root"], ["root"], 0
+        found, waiting = ["root"], ["root"]
         while waiting:
-            for match in _NAME_OR_REPEAT.finditer(rules[waiting.pop()]):
-                least, most, name = match.groups()
-                total_repeat += int(most or least or 0)
+            for match in _TEXT_OR_NAME.finditer(rules[waiting.pop()]):
+                name = match[1]
                 if name and name not in found:
                     found.append(name)
                     waiting.append(name)
-        if total_repeat > MAX_TOTAL_REPEAT:
-            raise Refusal("#", f"has lengths that add up to more than {MAX_TOTAL_REPEAT}")
         text = "".join(f"{name} ::= {rules[name]}\n" for name in found)
         if len(text.encode()) > MAX_BYTES:
             raise _too_large()
         return text
 
 
-def literal(text: str) -> str:
-    """Give the literal that matches a text."""
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else _spell(ord(c)) for c in quoted) + '"'
-
-
 def json_text(value: object) -> str:
     """Give a value as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def one_of(items: list[str]) -> str:
-    """Give an item that is one of these."""
-    unique = list(dict.fromkeys(items))
-    return unique[0] if len(unique) == 1 else "(" + " | ".join(unique) + ")"
-
-
-def char_class(ranges: Ranges) -> str:
-    """Give a class that matches these characters themselves."""
-    spelled = (
-        _spell(low) if low == high else f"{_spell(low)}-{_spell(high)}" for low, high in ranges
-    )
-    return "[" + "".join(spelled) + "]"
 
 
 def string_chars(ranges: Ranges) -> str:
@@ -143,45 +108,5 @@ def string_chars(ranges: Ranges) -> str:
     return one_of(([char_class(plain)] if plain else []) + escaped)
 
 
-def normalize(ranges: Ranges) -> Ranges:
-    """Sort ranges and join those that touch."""
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
-        else:
-            joined.append((low, high))
-    return tuple(joined)
-
-
-def complement(ranges: Ranges) -> Ranges:
-    """Give all other code points."""
-    gaps, start = [], 0
-    for low, high in normalize(ranges):
-        if low > start:
-            gaps.append((start, low - 1))
-        start = high + 1
-    return tuple(gaps) + (((start, 0x10FFFF),) if start <= 0x10FFFF else ())
-
-
-def intersect(first: Ranges, second: Ranges) -> Ranges:
-    """Give the code points in both."""
-    return tuple(
-        (max(low, other_low), min(high, other_high))
-        for low, high in normalize(first)
-        for other_low, other_high in normalize(second)
-        if max(low, other_low) <= min(high, other_high)
-    )
-
-
 def _too_large() -> Refusal:
     return Refusal("#", f"needs a grammar of more than {MAX_BYTES} bytes")
-
-
-def _spell(code: int) -> str:
-    char = chr(code)
-    if char.isascii() and char.isalnum():
-        return char
-    if code < 0x80:
-        return f"\\x{code:02X}"
-    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"

@@ -2,7 +2,8 @@
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from inference.text.json_schema.gbnf import Grammar, one_of
+from inference.text.grammar.writer import one_of
+from inference.text.json_schema.gbnf import Grammar
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
 _MAX_INTEGER_DIGITS = 16

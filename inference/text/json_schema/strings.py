@@ -3,42 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
-from inference.text.json_schema.gbnf import Grammar, json_text, literal, one_of, string_chars
-from inference.text.json_schema.keywords import read_bounds
-from inference.text.json_schema.refusal import Refusal, Unsatisfiable
-from inference.text.json_schema.regex_tree import (
+from inference.text.grammar.nodes import Chars, Choice, Node, Repeat, Sequence, Text
+from inference.text.grammar.regex import (
     BadPattern,
-    Chars,
-    Choice,
-    Node,
-    Repeat,
-    Sequence,
     longest,
     num_positions,
     parse_pattern,
     shortest,
 )
+from inference.text.grammar.writer import literal, one_of
+from inference.text.json_schema import formats
+from inference.text.json_schema.gbnf import Grammar, json_text, string_chars
+from inference.text.json_schema.keywords import read_bounds
+from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
-# The engine follows every place at once that a text may be at, for each token.
-_MAX_POSITIONS = 256
-
-_LEAP = "(0[48]|[2468][048]|[13579][26])"
-_DATE = (
-    "([1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-    f"|02-(0[1-9]|1[0-9]|2[0-8]))|([1-9][0-9]{_LEAP}|([2468][048]|[13579][26])00)-02-29)"
-)
-_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
-_TIME = rf"{_CLOCK}:[0-5][0-9](\.[0-9]{{1,6}})?(Z|[+-]{_CLOCK})"
-_HEX = "[0-9a-fA-F]"
-_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-# Other formats are notes, as the specification has it.
-_FORMATS = {
-    "date": f"^{_DATE}$",
-    "time": f"^{_TIME}$",
-    "date-time": f"^{_DATE}T{_TIME}$",
-    "uuid": f"^{_HEX}{{8}}-({_HEX}{{4}}-){{3}}{_HEX}{{12}}$",
-    "ipv4": rf"^({_BYTE}\.){{3}}{_BYTE}$",
-}
+# The matcher follows every place at once that a text may be at.
+_MAX_POSITIONS = 1024
 
 
 def string_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> str:
@@ -58,7 +38,9 @@ def _read_pattern(schema: Mapping[str, Any], pointer: str) -> Node | None:
     pattern, form = schema.get("pattern"), schema.get("format")
     if "format" in schema and not isinstance(form, str):
         raise Refusal(f"{pointer}/format", "must be a string")
-    known = _FORMATS.get(form) if form else None
+    if form in formats.REFUSED:
+        raise Refusal(f"{pointer}/format", f"is '{form}', which is not supported")
+    known = formats.PATTERNS.get(form) if form else None
     if "pattern" not in schema:
         return parse_pattern(known) if known else None
     if not isinstance(pattern, str):
@@ -106,8 +88,11 @@ def _item(grammar: Grammar, node: Node) -> str:
             return _sequence(grammar, parts)
         case Choice(options):
             return one_of([_item(grammar, option) for option in options])
+        case Text(text):
+            return literal(json_text(text)[1:-1])
         case Repeat(part, least, most):
             return grammar.repeat(_item(grammar, part), least, most)
+    raise ValueError(node)
 
 
 def _sequence(grammar: Grammar, parts: tuple[Node, ...]) -> str:

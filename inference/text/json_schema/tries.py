@@ -6,15 +6,10 @@ A plain list of alternatives would have the engine follow thousands of them at o
 from collections.abc import Iterable
 from typing import Optional
 
-from inference.text.json_schema.gbnf import (
-    PRINTABLE,
-    Grammar,
-    char_class,
-    complement,
-    intersect,
-    literal,
-    one_of,
-)
+from inference.text.grammar.nodes import complement, intersect
+from inference.text.grammar.regex import PRINTABLE
+from inference.text.grammar.writer import char_class, literal, one_of
+from inference.text.json_schema.gbnf import Grammar
 
 _MAX_NESTING = 12
 # Beyond so many characters that a key shares with a name, no key is offered.

@@ -8,9 +8,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from inference.backend.grammar import check_grammar
 from inference.backend.llama import LlamaBackend
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 from tests.inference.backend.grammar_walk import accepts, write_at_random
 from tests.inference.backend.made_schemas import make_schema
@@ -30,7 +30,7 @@ def test_every_text_of_a_made_schema_is_valid(backend: LlamaBackend) -> None:
             assert error.code is ErrorCode.INVALID_GRAMMAR
             num_refused += 1
             continue
-        check_grammar(grammar)
+        read_grammar(grammar)
         validator = jsonschema.Draft202012Validator(schema, format_checker=CHECKER)
         for _ in range(2):
             text = write_at_random(backend, grammar, noise)

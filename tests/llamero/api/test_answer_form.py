@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inference.backend.grammar import check_grammar
+from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 from llamero.api import answer_form
 from tests.llamero.api.asgi_client import post
@@ -52,7 +52,7 @@ async def test_a_schema_becomes_the_grammar_of_the_job(
 )
 async def test_an_empty_schema_is_any_json(dispatcher: FakeDispatcher, schema: Any) -> None:
     assert (await post(CHAT, HI | with_schema(schema))).status == 200
-    check_grammar(dispatcher.jobs[0].sampling.grammar)
+    read_grammar(dispatcher.jobs[0].sampling.grammar)
 
 
 async def test_an_empty_native_schema_constrains_too(dispatcher: FakeDispatcher) -> None:
@@ -124,10 +124,10 @@ async def test_two_forms_at_once_are_400(
 
 
 async def test_converted_schemas_are_kept_but_not_without_end() -> None:
-    answer_form._convert.cache_clear()
+    answer_form._compile.cache_clear()
     for number in range(3):
         await post(CHAT, HI | with_schema({"const": number % 2}))
-    info = answer_form._convert.cache_info()
+    info = answer_form._compile.cache_info()
     assert (info.hits, info.currsize) == (1, 2)
     assert info.maxsize is not None
     assert info.maxsize <= 64

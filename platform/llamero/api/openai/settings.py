@@ -28,7 +28,6 @@ class OpenAISerializer(SamplingSerializer):
     n = StrictInteger(1, MAX_CHOICES, required=False)
     stop = StopStrings(4, required=False)
     stream_options = AnyValue(required=False)
-    response_format = AnyValue(required=False)
     prompt_logprobs = StrictInteger(0, MAX_PROMPT_LOGPROBS, required=False)
 
 

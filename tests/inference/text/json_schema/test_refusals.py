@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from inference.backend.grammar import check_grammar
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 
 
@@ -48,9 +48,6 @@ def test_a_refusal_names_place_and_param() -> None:
         "[z-a]",
         "[\\d-z]",
         "a**",
-        "a*?",
-        "(a*)*",
-        "(|a)+",
         "(^a)",
         "a^",
         "a$b",
@@ -65,7 +62,7 @@ def test_a_refusal_names_place_and_param() -> None:
         "a{",
         "x{2",
         "((a{100}){100})",
-        "([a-z]{1,100}-){9}",
+        "([a-z]{1,100}-){90}",
     ],
 )
 def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
@@ -152,7 +149,6 @@ def doubling(combine: str) -> Any:
             "oneOf": [{"properties": {f"b{i}": {}}} for i in range(300)],
         },
         {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(2500)}},
-        {"prefixItems": [{"type": "string", "maxLength": 1900 + i} for i in range(90)]},
     ],
 )
 def test_what_explodes_is_refused_at_little_cost(schema: Any) -> None:
@@ -178,7 +174,7 @@ def test_what_explodes_is_refused_at_little_cost(schema: Any) -> None:
     ],
 )
 def test_what_is_large_but_within_the_limits_is_a_sound_grammar(schema: Any) -> None:
-    check_grammar(schema_to_grammar(schema, param="json_schema"))
+    read_grammar(schema_to_grammar(schema, param="json_schema"))
 
 
 def test_words_that_only_describe_are_ignored() -> None:

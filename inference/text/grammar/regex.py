@@ -1,14 +1,30 @@
-"""A regular expression, of the part of ECMA's language that is regular, as a tree.
+"""A regular expression, of the part of ECMA's and Python's languages that is regular, as a tree.
 
-Refused: look-around, back references, word borders, lazy quantifiers, properties, and anchors
-anywhere but at the ends of the whole or of its alternatives.
+Refused: look-around, back references, word borders, flags, properties, and anchors anywhere but
+at the ends of the whole or of its alternatives. A lazy quantifier is a plain one: which texts
+match is the same.
 """
 
-from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
-from inference.text.json_schema.gbnf import PRINTABLE, Ranges, complement, intersect, normalize
+from inference.text.grammar.nodes import (
+    Chars,
+    Choice,
+    Node,
+    Ranges,
+    Repeat,
+    Rule,
+    Sequence,
+    Text,
+    Token,
+    complement,
+    intersect,
+    normalize,
+)
 
+# Everything but control characters; and with the three that plain text has.
+PRINTABLE: Ranges = ((0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x10FFFF))
+_PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), *PRINTABLE)
 MAX_LENGTH = 2000
 _MAX_NESTING = 24
 _MAX_REPEAT = 2000
@@ -21,55 +37,27 @@ _CLASSES = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 
-@dataclass(frozen=True, slots=True)
-class Chars:
-    """One character of a set."""
-
-    ranges: Ranges
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """One part after another."""
-
-    parts: tuple["Node", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One of several."""
-
-    options: tuple["Node", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """A part, repeated; no ``most`` is without end."""
-
-    part: "Node"
-    least: int
-    most: int | None
-
-
-Node: TypeAlias = Chars | Sequence | Choice | Repeat
-ANY_CHAR = Chars(PRINTABLE)
-_ANYTHING = Repeat(ANY_CHAR, 0, None)
-
-
 class BadPattern(ValueError):
     """A pattern that is wrong or not supported."""
 
 
 def parse_pattern(pattern: str) -> Node:
     """Give the tree of the texts in which a pattern is found; without anchors that is anywhere."""
-    if len(pattern) > MAX_LENGTH:
-        raise BadPattern(f"is longer than {MAX_LENGTH} characters")
-    return _Parser(pattern).parse()
+    return _Parser(pattern, PRINTABLE, (Repeat(Chars(PRINTABLE), 0, None),)).parse()
+
+
+def parse_whole_pattern(pattern: str) -> Node:
+    """Give the tree of the texts that a pattern matches from their beginning to their end."""
+    return _Parser(pattern, _PLAIN, ()).parse()
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
+    """Reads a pattern; ``around`` is what may stand where it is not anchored."""
+
+    def __init__(self, text: str, alphabet: Ranges, around: tuple[Node, ...]) -> None:
+        if len(text) > MAX_LENGTH:
+            raise BadPattern(f"is longer than {MAX_LENGTH} characters")
+        self._text, self._alphabet, self._around = text, alphabet, around
         self._at = 0
 
     def parse(self) -> Node:
@@ -86,7 +74,7 @@ class _Parser:
         ends = self._take("$")
         if self._at < len(self._text) and self._text[self._at] not in "|)":
             self._refuse("'$' is supported at the end only")
-        before, after = () if starts else (_ANYTHING,), () if ends else (_ANYTHING,)
+        before, after = () if starts else self._around, () if ends else self._around
         return Sequence((*before, *body.parts, *after))
 
     def _choice(self, nesting: int) -> Node:
@@ -110,7 +98,7 @@ class _Parser:
         if char == "[":
             return self._chars(self._class())
         if char == ".":
-            return Chars(intersect(PRINTABLE, complement(_LINE_ENDS)))
+            return Chars(intersect(self._alphabet, complement(_LINE_ENDS)))
         if char == "\\":
             return self._chars(self._escape())
         if char in "^*+?{}]":
@@ -119,11 +107,20 @@ class _Parser:
 
     def _group(self, nesting: int) -> Node:
         if self._take("?") and not self._take(":"):
-            self._refuse("only plain groups are supported")
+            self._group_name()
         node = self._choice(nesting + 1)
         if not self._take(")"):
             self._refuse("a group is never closed, or holds an anchor")
         return node
+
+    def _group_name(self) -> None:
+        """Skip the name of a group; refuse look-around, flags and all else that '?' begins."""
+        self._take("P")
+        end = self._text.find(">", self._at)
+        name = self._text[self._at + 1 : end]
+        if not self._take("<") or not name.isidentifier():
+            self._refuse("only plain groups are supported")
+        self._at = end + 1
 
     def _quantified(self, node: Node) -> Node:
         if self._at >= len(self._text) or self._text[self._at] not in "*+?{":
@@ -132,10 +129,11 @@ class _Parser:
         least, most = {"*": (0, None), "+": (1, None), "?": (0, 1), "{": (0, 0)}[sign]
         if sign == "{":
             least, most = self._bounds()
+        self._take("?")
         if self._at < len(self._text) and self._text[self._at] in "*+?{":
             self._refuse("a quantifier after a quantifier is not supported")
-        if longest(node) == 0 or ((most is None or most > 1) and shortest(node) == 0):
-            self._refuse("what is repeated must not match the empty text")
+        if longest(node) == 0:
+            self._refuse("what is repeated matches nothing but the empty text")
         return Repeat(node, least, most)
 
     def _bounds(self) -> tuple[int, int | None]:
@@ -174,7 +172,7 @@ class _Parser:
         if not is_negated:
             return normalize(tuple(ranges))
         # What \d, \w and \s hold beyond ASCII differs between languages; so neither is used.
-        allowed = _ASCII if has_escape else PRINTABLE
+        allowed = _ASCII if has_escape else self._alphabet
         return intersect(allowed, complement(tuple(ranges)))
 
     def _class_atom(self) -> tuple[Ranges, bool]:
@@ -230,21 +228,23 @@ class _Parser:
 def shortest(node: Node) -> int:
     """Give the length of the shortest text, in characters."""
     match node:
-        case Chars():
-            return 1
+        case Text(text):
+            return len(text)
         case Sequence(parts):
             return sum(map(shortest, parts))
         case Choice(options):
             return min(map(shortest, options))
         case Repeat(part, least, _):
             return least * shortest(part)
+        case Chars() | Rule() | Token():
+            return 1
 
 
 def longest(node: Node) -> int | None:
     """Give the length of the longest text; None where there is none."""
     match node:
-        case Chars():
-            return 1
+        case Text(text):
+            return len(text)
         case Sequence(children) | Choice(children):
             lengths = [longest(child) for child in children]
             known = [length for length in lengths if length is not None]
@@ -254,17 +254,21 @@ def longest(node: Node) -> int | None:
         case Repeat(part, _, most):
             length = longest(part)
             return None if most is None or length is None else most * length
+        case Chars() | Rule() | Token():
+            return 1
 
 
 def num_positions(node: Node) -> int:
     """Give how many places in the written-out pattern a matcher may be at."""
     match node:
-        case Chars():
-            return 1
+        case Text(text):
+            return len(text)
         case Sequence(children) | Choice(children):
             return sum(map(num_positions, children))
         case Repeat(part, least, most):
             return num_positions(part) * max(least, most or 1, 1)
+        case Chars() | Rule() | Token():
+            return 1
 
 
 def _single(code: int) -> Ranges:
