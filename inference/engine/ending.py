@@ -37,6 +37,8 @@ def describe_end(sequence: Sequence, reason: FinishReason, now: float) -> list[E
             stop_word=sequence.stops.stop_word,
             timings=_timings(sequence, now),
             truncated=(reason is FinishReason.LENGTH and is_full) or sequence.num_dropped > 0,
+            num_drafted_tokens=sequence.num_drafted,
+            num_accepted_tokens=sequence.num_accepted,
         )
     )
     return events

@@ -17,6 +17,7 @@ from inference.engine.scheduler import Scheduler
 from inference.engine.seats import Seats
 from inference.engine.sequence import Sequence
 from inference.engine.settle import Settler
+from inference.engine.speculation import open_speculator
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import FinishReason, Started
 from inference.protocol.replicas import EngineStats, RuntimeProfile, SlotStats
@@ -38,15 +39,17 @@ class Engine:
         clock: Callable[[], float] = time.time,
         *,
         max_together: int = 0,
+        draft_backend: Backend | None = None,
     ) -> None:
         self._backend, self._clock = backend, clock
         self._scheduler = Scheduler(profile, max_together)
         self._num_cells = profile.num_slots * backend.model.facts().context_length
         self._cache = PrefixCache(profile.num_slots)
         self._seats = Seats(backend, self._cache, profile.num_slots)
+        self._speculator = open_speculator(backend, profile, draft_backend)
         self._counters = Counters()
         self._roster = Roster(self._seats, self._counters, sink, clock)
-        settler = Settler(backend, self._roster, self._counters, clock)
+        settler = Settler(backend, self._cache, self._roster, self._counters, clock)
         self._shift = ContextShift(backend, self._cache, profile)
         self._pressure = Pressure(self._seats, self._roster, self._counters)
         self._computer = Computer(backend, self._cache, self._roster, settler, self._pressure)
@@ -85,11 +88,16 @@ class Engine:
             self._counters.num_cached_tokens += sequence.num_cached
             self._roster.tell(sequence, Started(sequence.slot, sequence.num_cached))
         self._shift.make_room(self._seats.running)
+        if self._speculator:
+            self._speculator.draft(self._seats.running)
         plan = self._plan()
         if plan.passes:
             started = time.perf_counter()
             self._computer.compute(plan)
-            self._counters.count_step(plan, time.perf_counter() - started, now)
+            seconds = time.perf_counter() - started
+            self._counters.count_step(plan, seconds, now)
+            if self._speculator:
+                self._speculator.observe(plan, seconds)
         self.flush()
 
     def _plan(self) -> StepPlan:
@@ -107,6 +115,8 @@ class Engine:
     def close(self) -> None:
         """Free the context; nothing may run any more."""
         self._backend.close()
+        if self._speculator:
+            self._speculator.close()
 
     def check_integrity(self) -> None:
         """Assert what must hold between steps; for tests and idle moments."""

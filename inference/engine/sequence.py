@@ -56,6 +56,7 @@ class Sequence:
         self.num_dropped = 0
         self.next_prompt_row = 0 if job.num_prompt_logprobs is not None else self.num_prompt
         self.drafts: tuple[int, ...] = ()
+        self.num_drafted = self.num_accepted = 0
         self.slot = -1
         self.state = SequenceState.WAITING
         self.detokenizer = Detokenizer()

@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 from inference.backend.base import Backend, Row, Rows
 from inference.backend.logprobs import first_token, rows_to_logprobs
+from inference.cache.prefix_cache import PrefixCache
 from inference.engine.counters import Counters
 from inference.engine.ending import drain_tokens
 from inference.engine.plan import Piece
 from inference.engine.roster import Roster
 from inference.engine.sequence import Sequence
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Progress, PromptLogprobs
+from inference.protocol.events import FinishReason, Progress, PromptLogprobs
 
 logger = logging.getLogger(__name__)
 
@@ -20,10 +21,15 @@ class Settler:
     """Gives each sequence what its piece of a step computed, and tells what came of it."""
 
     def __init__(
-        self, backend: Backend, roster: Roster, counters: Counters, clock: Callable[[], float]
+        self,
+        backend: Backend,
+        cache: PrefixCache,
+        roster: Roster,
+        counters: Counters,
+        clock: Callable[[], float],
     ) -> None:
-        self._backend, self._model, self._roster = backend, backend.model, roster
-        self._counters, self._clock = counters, clock
+        self._backend, self._model, self._cache = backend, backend.model, cache
+        self._roster, self._counters, self._clock = roster, counters, clock
 
     def settle(self, piece: Piece, rows: Rows) -> None:
         """Use the rows of a computed piece: those of its last ``piece.num_rows`` tokens.
@@ -34,8 +40,10 @@ class Settler:
         try:
             if not sequence.num_generated:
                 self._tell_prompt(piece, rows)
-            if not sequence.num_pending:
-                self._sample(sequence, rows[-1])
+            if not sequence.num_pending and sequence.limit <= 0:
+                self._roster.finish(sequence, FinishReason.LENGTH)
+            elif not sequence.num_pending:
+                self._sample(sequence, piece.drafts, rows[-1 - len(piece.drafts) :])
             elif len(rows) and sequence.is_redrawing:
                 self._redraw(sequence, rows[-1])
         except EngineError as error:
@@ -83,8 +91,27 @@ class Settler:
             sequence.sampler.accept(token)
         sequence.num_redrawn = len(emitted)
 
-    def _sample(self, sequence: Sequence, row: Row) -> None:
-        """Choose the next token and tell it, or end the sequence with it."""
+    def _sample(self, sequence: Sequence, drafts: tuple[int, ...], rows: Rows) -> None:
+        """Choose the next token, and one more behind each guess that was right; tell them.
+
+        Each choice is the sampler's own, made from the row it would have seen without guesses: a
+        guess decides nothing, it only has the next row there already.
+        """
+        num_right = 0
+        while True:
+            token, reason = self._choose(sequence, rows[num_right])
+            if reason is not None or num_right == len(drafts) or token != drafts[num_right]:
+                break
+            num_right += 1
+        if drafts:
+            self._drop_wrong(sequence, len(drafts), num_right)
+        if reason is not None:
+            self._roster.finish(sequence, reason)
+        elif sequence.job.stream:
+            self._roster.tell(sequence, drain_tokens(sequence))
+
+    def _choose(self, sequence: Sequence, row: Row) -> tuple[int, FinishReason | None]:
+        """Choose a token; tells why the sequence ends with it, if it does."""
         choice = sequence.sampler.sample(row)
         is_end = choice.is_end or self._model.is_end_of_generation(choice.token)
         data = b"" if is_end else self._model.text_bytes(choice.token)
@@ -92,8 +119,18 @@ class Settler:
             sequence.first_token_at = self._clock()
         sequence.append(choice.token, choice.logprob, data)
         self._counters.num_decoded_tokens += 1
-        reason = sequence.finish_reason(is_end=is_end)
-        if reason is not None:
-            self._roster.finish(sequence, reason)
-        elif sequence.job.stream:
-            self._roster.tell(sequence, drain_tokens(sequence))
+        return choice.token, sequence.finish_reason(is_end=is_end)
+
+    def _drop_wrong(self, sequence: Sequence, num_drafted: int, num_right: int) -> None:
+        """Keep the cells of the guesses that were right, and drop those of the others."""
+        sequence.num_drafted += num_drafted
+        sequence.num_accepted += num_right
+        self._counters.num_drafted_tokens += num_drafted
+        self._counters.num_accepted_tokens += num_right
+        sequence.num_computed += num_right
+        if num_right < num_drafted:
+            kept = self._backend.keep_prefix(sequence.slot, sequence.num_computed)
+            if kept != sequence.num_computed:
+                logger.warning("job %s must be computed again after a wrong guess", sequence.job.id)
+                sequence.rewind()
+        self._cache.advance(sequence.slot, sequence.num_computed)

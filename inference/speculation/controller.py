@@ -1,7 +1,7 @@
 """How many guesses per sequence make a step worth its time?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inference.speculation.step_cost import Load, StepCost, measure_load
@@ -10,6 +10,9 @@ _MARGIN_TO_START = 1.1
 _MIN_SHARE = 0.8
 """No sequence may lose more of its own speed than this leaves, whatever the others gain."""
 _SURE = 0.995
+
+Call = tuple[Sequence[int], Sequence[int]]
+"""The slots of one batch, and how many tokens each has in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,11 @@ class Controller:
         self._max_drafts_per_step = max_drafts_per_step
         self._is_on = False
 
-    def observe(self, slots: Sequence[int], counts: Sequence[int], seconds: float) -> None:
-        """Learn what a step without prompts took."""
-        self.cost.observe(measure_load(slots, counts, is_unified=self._is_unified), seconds)
+    def observe(self, calls: Iterable[Call], seconds: float) -> None:
+        """Learn what a step without prompts took, by the calls it was made of."""
+        loads = [measure_load(*call, is_unified=self._is_unified) for call in calls]
+        num_passes = sum(load.num_passes for load in loads)
+        self.cost.observe(Load(num_passes, sum(load.num_tokens for load in loads)), seconds)
 
     def choose(self, chances: Sequence[Chance], round_seconds: float = 0.0) -> list[int]:
         """Give the number of guesses for each sequence, which come ordered by slot.

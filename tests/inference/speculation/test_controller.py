@@ -28,7 +28,7 @@ def trained(cost: Cost, *, num_slots: int = 1, is_unified: bool = False) -> Cont
     for drafts in (0, 1, 2, 4, 8) * 3:
         counts = [1 + drafts] * num_slots
         seconds = cost(measure_load(slots, counts, is_unified=is_unified))
-        controller.observe(slots, counts, seconds)
+        controller.observe([(slots, counts)], seconds)
     return controller
 
 
@@ -62,9 +62,9 @@ def test_nothing_is_guessed_before_a_step_was_timed() -> None:
 def test_the_first_guesses_are_tried_and_tell() -> None:
     controller = Controller(is_unified=False, max_drafts_per_step=64)
     for _ in range(5):
-        controller.observe([0], [1], heavy_tokens(Load(1, 1)))
+        controller.observe([([0], [1])], heavy_tokens(Load(1, 1)))
     assert controller.choose(chances([0.5])) == [8]
-    controller.observe([0], [9], heavy_tokens(Load(1, 9)))
+    controller.observe([([0], [9])], heavy_tokens(Load(1, 9)))
     assert controller.choose(chances([0.3])) == [0]
 
 
@@ -151,7 +151,7 @@ def test_costs_are_learned_from_noisy_steps(seed: int) -> None:
 def test_a_stall_of_the_machine_is_not_taken_at_its_word() -> None:
     controller = trained(heavy_passes)
     before = controller.cost.predict(Load(1, 1))
-    controller.observe([0], [1], 30.0)
+    controller.observe([([0], [1])], 30.0)
     assert controller.cost.predict(Load(1, 1)) < 2 * before
 
 
