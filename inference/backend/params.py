@@ -89,7 +89,18 @@ def generation_params(context_length: int, profile: RuntimeProfile) -> Any:
     params.n_seq_max = profile.num_slots
     params.n_outputs_max = profile.max_step_rows
     params.kv_unified = profile.is_kv_unified
+    if profile.is_deterministic:
+        _make_deterministic(params, profile)
     return params
+
+
+def _make_deterministic(params: Any, profile: RuntimeProfile) -> None:
+    """Choose what computes a sequence alike whatever runs beside it."""
+    if profile.is_kv_unified:
+        raise _refuse("A deterministic deployment cannot have a unified KV cache.")
+    if profile.cache_type_v in _PLAIN_CACHE_TYPES:
+        # Flash attention has kernels of its own for a single sequence with many cells.
+        params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
 
 
 def start_numa(profile: RuntimeProfile) -> None:

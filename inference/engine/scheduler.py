@@ -27,6 +27,7 @@ class Scheduler:
         self._chunk = min(profile.prefill_chunk, self._budget)
         self._cut = profile.prefill_cut
         self._max_together = max_together or profile.num_slots
+        self._is_unified = profile.is_kv_unified
 
     def schedule(self, running: SequenceOf[Sequence], num_cells: int | None = None) -> StepPlan:
         """Plan the next step for sequences given in order of arrival; changes nothing.
@@ -102,15 +103,21 @@ class Scheduler:
         return to_cut if to_cut <= room else 0
 
     def _group(self, decoding: list[Piece], slices: list[Piece]) -> tuple[Pass, ...]:
-        """Make calls of the pieces: one where nothing keeps them apart."""
+        """Make calls of the pieces: one where nothing keeps them apart.
+
+        With a split KV cache llama.cpp takes the same number of tokens of each sequence at once,
+        so that a slice beside single tokens would lose its first one to another pass.
+        """
+        if self._is_unified:
+            return tuple(map(tuple, _split_by(_by_adapters, decoding + slices)))
+        together = [
+            tuple(group[at : at + self._max_together])
+            for group in _split_by(_by_adapters, decoding)
+            for at in range(0, len(group), self._max_together)
+        ]
         if self._cut:
-            together = [
-                tuple(group[at : at + self._max_together])
-                for group in _split_by(_by_adapters, decoding)
-                for at in range(0, len(group), self._max_together)
-            ]
             return (*together, *((piece,) for piece in slices))
-        return tuple(map(tuple, _split_by(_by_adapters, decoding + slices)))
+        return (*together, *map(tuple, _split_by(_by_adapters, slices)))
 
 
 def choose_victim(running: SequenceOf[Sequence]) -> Sequence:

@@ -85,9 +85,13 @@ def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
 
 def test_pieces_are_ordered_by_slot() -> None:
     sequences = [make_sequence(3, 5), make_sequence(1, 5, decoding=True), make_sequence(0, 5)]
-    plan = Scheduler(PROFILE).schedule(sequences)
-    assert [piece.sequence.slot for piece in plan.pieces] == [0, 1, 3]
-    assert len(plan.passes) == 1
+    unified = RuntimeProfile(num_slots=4, is_kv_unified=True)
+    assert _shape(Scheduler(unified).schedule(sequences)) == [[(0, 5), (1, 1), (3, 5)]]
+
+
+def test_slices_have_a_call_of_their_own_in_a_split_cache() -> None:
+    sequences = [make_sequence(3, 5), make_sequence(1, 5, decoding=True), make_sequence(0, 5)]
+    assert _shape(Scheduler(PROFILE).schedule(sequences)) == [[(1, 1)], [(0, 5), (3, 5)]]
 
 
 def test_sequences_with_other_adapters_are_computed_in_calls_of_their_own() -> None:
@@ -126,7 +130,7 @@ class TestFewCells:
     def test_prompts_take_what_decoding_sequences_leave(self) -> None:
         sequences = [make_sequence(0, 150), make_sequence(1, 5, decoding=True)]
         plan = Scheduler(PROFILE).schedule(sequences, 6)
-        assert [piece.num_tokens for piece in plan.pieces] == [5, 1]
+        assert [piece.num_tokens for piece in plan.pieces] == [1, 5]
         plan = Scheduler(PROFILE).schedule(sequences, 1)
         assert [piece.num_tokens for piece in plan.pieces] == [1]
 
