@@ -54,19 +54,26 @@ class Bench:
         context_length: int = 256,
         next_token: Callable[[Sequence[int]], int] | None = None,
         fails_for: Callable[[Slice], bool] = lambda _: False,
+        state_window: int | None = None,
+        draft_backend: FakeBackend | None = None,
         **profile: Any,
     ) -> None:
         self.now = 1000.0
         self.backend = FakeBackend(
-            FakeModel(context_length), next_token=next_token, fails_for=fails_for
+            FakeModel(context_length),
+            next_token=next_token,
+            fails_for=fails_for,
+            state_window=state_window,
         )
+        self.profile = RuntimeProfile(num_slots=num_slots, context_length=context_length, **profile)
         self.events: list[tuple[str, Event]] = []
         self.num_sink_calls = 0
         self.engine = Engine(
             self.backend,
-            RuntimeProfile(num_slots=num_slots, context_length=context_length, **profile),
+            self.profile,
             self._collect,
             clock=lambda: self.now,
+            draft_backend=draft_backend,
         )
 
     def add(self, job: GenerationJob) -> None:
