@@ -25,6 +25,7 @@ class Grammar:
         self._vocabulary = vocabulary
         self._automaton = Automaton(read_grammar(text), vocabulary.find_token)
         self._masks: OrderedDict[State, bytes] = OrderedDict()
+        self._lock = Lock()
         self._max_masks = max(1, MAX_MASK_BYTES * 8 // vocabulary.num_vocab)
 
     def start(self, budget: Budget) -> State:
@@ -39,18 +40,24 @@ class Grammar:
             after = automaton.union(after, automaton.take_token(state, token, budget))
         return after
 
+    def walk(self, state: State, text: bytes, budget: Budget) -> State:
+        """Give the state after some bytes, however tokens spell them."""
+        return self._automaton.walk(state, text, budget)
+
     def mask(self, state: State, budget: Budget) -> NDArray[np.bool_]:
         """Tell of each token whether it may follow a state, those that end a text included."""
-        packed = self._masks.pop(state, None)
+        with self._lock:
+            packed = self._masks.pop(state, None)
         if packed is None:
             allowed = self._vocabulary.trie.allowed(self._automaton, state, budget)
             for token in self._automaton.named_tokens(state, self._vocabulary.num_vocab):
                 allowed[token] = True
             allowed[self._vocabulary.ends] = state.is_end
             packed = np.packbits(allowed).tobytes()
-            if len(self._masks) >= self._max_masks:
+        with self._lock:
+            self._masks[state] = packed
+            if len(self._masks) > self._max_masks:
                 self._masks.popitem(last=False)
-        self._masks[state] = packed
         bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=self._vocabulary.num_vocab)
         return bits.view(np.bool_)
 

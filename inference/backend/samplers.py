@@ -5,8 +5,8 @@ import math
 from inference.backend.base import Sampler
 from inference.backend.candidates import Candidates
 from inference.backend.chain import Chain
-from inference.backend.grammar_sampler import open_constraint
 from inference.backend.greedy import BestToken, WeighedTokens
+from inference.backend.lazy_grammar import open_constraint
 from inference.backend.llama_model import LlamaModel
 from inference.backend.logit_edits import LogitEdits
 from inference.backend.native_samplers import NativeSamplers, effective_samplers

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from inference.backend.base import Choice, Model, Row
 from inference.backend.draws import AGAIN, TOKEN
+from inference.backend.grammar_sampler import Permission
 from inference.backend.logit_edits import LogitEdits
 from inference.backend.logprobs import logits_to_logprob, probs_to_logprob
 from inference.protocol.errors import EngineError, ErrorCode
@@ -33,27 +34,6 @@ class Chooser(Protocol):
 
     def close(self) -> None:
         """Give native memory back; idempotent."""
-        ...
-
-
-class Permission(Protocol):
-    """What a grammar permits next."""
-
-    @property
-    def may_end(self) -> bool:
-        """Whether the text may end here."""
-        ...
-
-    def allows(self, token: int) -> bool:
-        """Tell whether a token may come next."""
-        ...
-
-    def restrict(self, row: Row) -> None:
-        """Ban in a row of logits what may not come next: all, or at least what was refused."""
-        ...
-
-    def accept(self, token: int) -> None:
-        """Note that a token was chosen."""
         ...
 
 

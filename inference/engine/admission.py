@@ -1,6 +1,7 @@
 """Can this job ever run here?"""
 
 from inference.backend.base import Backend, Model
+from inference.backend.grammar_sampler import read_preserved
 from inference.engine.sequence import Sequence
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob, Job
@@ -29,6 +30,7 @@ def admit(job: Job, backend: Backend, profile: RuntimeProfile = DEFAULTS) -> Seq
         backend.open_sampler(job),
         facts.context_length,
         is_shifting=profile.is_context_shifting,
+        preserved=read_preserved(backend.model, job.sampling.preserved_tokens),
     )
     if job.emitted_tokens:
         _replay(sequence, backend.model, is_stepwise=profile.is_deterministic)
@@ -45,7 +47,7 @@ def _replay(sequence: Sequence, model: Model, *, is_stepwise: bool) -> None:
     can_redraw = job.sampling.temperature <= 0 or job.sampling.seed is not None
     for token in job.emitted_tokens:
         is_end = model.is_end_of_generation(token)
-        sequence.replay(token, b"" if is_end else model.text_bytes(token))
+        sequence.replay(token, b"" if is_end else sequence.spell(token, model))
     if is_stepwise and can_redraw:
         return
     for token in job.emitted_tokens:

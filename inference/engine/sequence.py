@@ -1,15 +1,19 @@
 """Where does one job stand?"""
 
+from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from enum import Enum, auto
+from types import MappingProxyType
 
-from inference.backend.base import Sampler
+from inference.backend.base import Model, Sampler
 from inference.cache.holders import Match
 from inference.protocol.events import FinishReason, TokenLogprob
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import SlotStats
 from inference.text.detokenizer import Detokenizer
 from inference.text.stop_matcher import StopMatcher
+
+NOTHING: Mapping[int, bytes] = MappingProxyType({})
 
 
 class SequenceState(Enum):
@@ -43,6 +47,7 @@ class Sequence:
         context_length: int,
         *,
         is_shifting: bool = False,
+        preserved: Mapping[int, bytes] = NOTHING,
     ) -> None:
         self.job = job
         self.sampler = sampler
@@ -61,6 +66,7 @@ class Sequence:
         self.state = SequenceState.WAITING
         self.detokenizer = Detokenizer()
         self.stops = StopMatcher(job.stop)
+        self.preserved = preserved
         self.context_length = context_length
         self.limit, self.is_limit_context = _token_limit(
             job, self.num_prompt, context_length, is_shifting=is_shifting
@@ -133,6 +139,10 @@ class Sequence:
         self.num_dropped += num_drop
         self.num_computed -= num_drop
         self.num_prefill -= num_drop
+
+    def spell(self, token: int, model: Model) -> bytes:
+        """Give what a token adds to the text: a control token something only where preserved."""
+        return self.preserved.get(token) or model.text_bytes(token)
 
     def append(self, token: int, logprob: TokenLogprob | None, data: bytes) -> None:
         """Take a sampled token and the bytes it spells."""

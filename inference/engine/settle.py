@@ -114,7 +114,7 @@ class Settler:
         """Choose a token; tells why the sequence ends with it, if it does."""
         choice = sequence.sampler.sample(row)
         is_end = choice.is_end or self._model.is_end_of_generation(choice.token)
-        data = b"" if is_end else self._model.text_bytes(choice.token)
+        data = b"" if is_end else sequence.spell(choice.token, self._model)
         if not sequence.first_token_at:
             sequence.first_token_at = self._clock()
         sequence.append(choice.token, choice.logprob, data)

@@ -18,7 +18,10 @@ SAMPLER_LETTERS = {
 
 
 class GrammarTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What wakes a lazy grammar: a token (id 0 or above), a word, or a regular expression."""
+    """What wakes a lazy grammar: a token (id 0 or above), a word, or a regular expression.
+
+    The grammar holds from the token or word on, or from the pattern's first group.
+    """
 
     token: int = -1
     word: str = ""
@@ -38,6 +41,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
     ``logit_bias`` pairs are (token id, bias); minus infinity bans a token.
     ``grammar`` constrains from the first token on, or, lazy, from a trigger on.
+    ``preserved_tokens`` are spellings of control tokens that a grammar may use and that are told
+    as text.
     ``adaptive_target`` is a probability to aim at where ``samplers`` name adaptive_p; below 0 off.
     ``dry_penalty_last_n`` and ``repeat_last_n``: -1 means the whole context, 0 disables.
     """
@@ -81,6 +86,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     grammar: str = ""
     is_grammar_lazy: bool = False
     grammar_triggers: tuple[GrammarTrigger, ...] = ()
+    preserved_tokens: tuple[str, ...] = ()
     adaptive_target: float = -1.0
     adaptive_decay: float = 0.9
     plugins: tuple[PluginSampler, ...] = ()

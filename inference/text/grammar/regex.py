@@ -8,6 +8,7 @@ match is the same.
 from typing import NoReturn
 
 from inference.text.grammar.nodes import (
+    UNICODE,
     Chars,
     Choice,
     Node,
@@ -43,21 +44,32 @@ class BadPattern(ValueError):
 
 def parse_pattern(pattern: str) -> Node:
     """Give the tree of the texts in which a pattern is found; without anchors that is anywhere."""
-    return _Parser(pattern, PRINTABLE, (Repeat(Chars(PRINTABLE), 0, None),)).parse()
+    return _Parser(pattern, PRINTABLE, _ASCII, (Repeat(Chars(PRINTABLE), 0, None),)).parse()
 
 
 def parse_whole_pattern(pattern: str) -> Node:
     """Give the tree of the texts that a pattern matches from their beginning to their end."""
-    return _Parser(pattern, _PLAIN, ()).parse()
+    return _Parser(pattern, _PLAIN, _ASCII, ()).parse()
+
+
+def parse_search_pattern(pattern: str) -> Node:
+    """Give the tree of a pattern that is looked for in text, where any character may be."""
+    return _Parser(pattern, UNICODE, UNICODE, ()).parse()
 
 
 class _Parser:
-    """Reads a pattern; ``around`` is what may stand where it is not anchored."""
+    """Reads a pattern.
 
-    def __init__(self, text: str, alphabet: Ranges, around: tuple[Node, ...]) -> None:
+    Sets that are named by what they lack are taken from ``alphabet``; where they lack ``\\d``,
+    ``\\w`` or ``\\s``, from ``rest``: beyond ASCII languages differ in what these are.
+    ``around`` is what may stand where a pattern is not anchored.
+    """
+
+    def __init__(self, text: str, alphabet: Ranges, rest: Ranges, around: tuple[Node, ...]) -> None:
         if len(text) > MAX_LENGTH:
             raise BadPattern(f"is longer than {MAX_LENGTH} characters")
-        self._text, self._alphabet, self._around = text, alphabet, around
+        self._text, self._around = text, around
+        self._alphabet, self._rest = alphabet, rest
         self._at = 0
 
     def parse(self) -> Node:
@@ -171,8 +183,7 @@ class _Parser:
             ranges.append((low[0][0], high[0][0]))
         if not is_negated:
             return normalize(tuple(ranges))
-        # What \d, \w and \s hold beyond ASCII differs between languages; so neither is used.
-        allowed = _ASCII if has_escape else self._alphabet
+        allowed = self._rest if has_escape else self._alphabet
         return intersect(allowed, complement(tuple(ranges)))
 
     def _class_atom(self) -> tuple[Ranges, bool]:
@@ -190,7 +201,7 @@ class _Parser:
         if char in _CLASSES:
             return _CLASSES[char]
         if char.lower() in _CLASSES:
-            return intersect(_ASCII, complement(_CLASSES[char.lower()]))
+            return intersect(self._rest, complement(_CLASSES[char.lower()]))
         if char in _CONTROLS:
             return _single(_CONTROLS[char])
         if char in "xu":
