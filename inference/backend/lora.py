@@ -62,6 +62,6 @@ class AdapterSwitch:
         if scales == self._in_use:
             return
         assert len(scales) == len(self._in_use)
-        self._scales[:] = scales
+        self._scales[:] = list(scales)
         llama_cpp.llama_set_adapters_lora(self._context, self._handles, len(scales), self._scales)
         self._in_use = scales

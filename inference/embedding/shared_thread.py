@@ -23,11 +23,17 @@ class SharedThread:
     """
 
     def __init__(
-        self, backend: Backend, embedder: Embedder, profile: RuntimeProfile, sink: EventSink
+        self,
+        backend: Backend,
+        embedder: Embedder,
+        profile: RuntimeProfile,
+        sink: EventSink,
+        *,
+        draft_backend: Backend | None = None,
     ) -> None:
         self._backend = backend
         self._facts = embedder.model.facts()
-        self._engine = Engine(backend, profile, sink)
+        self._engine = Engine(backend, profile, sink, draft_backend=draft_backend)
         self._batcher = Batcher(embedder, sink)
         turns = Turns(self._engine, self._batcher, profile.prefill_chunk)
         self._thread: CommandThread[Sequence | EmbeddingJob] = CommandThread(turns, "engine")

@@ -34,18 +34,22 @@ def build_engine(
         return _build_fake(spec, sink)
     # Only a replica needs the native library; tests and tools import this module without it.
     from inference.backend.llama import LlamaBackend
+    from inference.backend.llama_draft import open_draft_backend
     from inference.backend.llama_embedder import open_embedder
     from inference.backend.llama_model import load_model
 
-    model = load_model(spec, progress)
-    if spec.kind.is_generative:
-        backend = LlamaBackend(model, spec.profile)
-        if spec.profile.serves_embeddings:
-            embedder = open_embedder(model, spec.profile, is_rank=False)
-            return LoadedEngine(model, SharedThread(backend, embedder, spec.profile, sink))
-        return LoadedEngine(model, EngineThread(backend, spec.profile, sink))
-    embedder = open_embedder(model, spec.profile, is_rank=spec.kind is ModelKind.RERANK)
-    return LoadedEngine(model, EmbeddingThread(embedder, sink))
+    model, profile = load_model(spec, progress), spec.profile
+    if not spec.kind.is_generative:
+        embedder = open_embedder(model, profile, is_rank=spec.kind is ModelKind.RERANK)
+        return LoadedEngine(model, EmbeddingThread(embedder, sink))
+    backend = LlamaBackend(model, profile)
+    draft_backend = open_draft_backend(spec, model) if profile.speculation == "draft" else None
+    if not profile.serves_embeddings:
+        thread = EngineThread(backend, profile, sink, draft_backend=draft_backend)
+        return LoadedEngine(model, thread)
+    embedder = open_embedder(model, profile, is_rank=False)
+    shared = SharedThread(backend, embedder, profile, sink, draft_backend=draft_backend)
+    return LoadedEngine(model, shared)
 
 
 def _build_fake(spec: ReplicaSpec, sink: EventSink) -> LoadedEngine:

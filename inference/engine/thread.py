@@ -25,9 +25,16 @@ def yield_sooner() -> None:
 class EngineThread:
     """Runs the engine of a generative model; implements Runner."""
 
-    def __init__(self, backend: Backend, profile: RuntimeProfile, sink: EventSink) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        profile: RuntimeProfile,
+        sink: EventSink,
+        *,
+        draft_backend: Backend | None = None,
+    ) -> None:
         self._backend, self._profile = backend, profile
-        self._engine = Engine(backend, profile, sink)
+        self._engine = Engine(backend, profile, sink, draft_backend=draft_backend)
         self._thread: CommandThread[Sequence] = CommandThread(self._engine, "engine")
 
     def start(self) -> None:
