@@ -32,9 +32,7 @@ class LlamaBackend:
         num_tokens = profile.max_step_tokens
         with untouched_pages_released():
             self._context = open_context(model, generation_params(model.context_length, profile))
-        self._states = KvStates(
-            self._context, model.handle, is_unified=profile.is_kv_unified
-        )
+        self._states = KvStates(self._context, model.handle, is_unified=profile.is_kv_unified)
         self._batch = Batch(num_tokens, profile.num_slots)
         self._samplers = Samplers(model)
         self._rows = np.empty((0, model.num_vocab), np.float32)
@@ -52,6 +50,15 @@ class LlamaBackend:
     def open_sampler(self, job: GenerationJob) -> Sampler:
         """Build the sampler of a job; raises EngineError. Safe to call from any thread."""
         return self._samplers.open(job)
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether computed tokens can be moved to lower positions."""
+        return self._states.can_shift
+
+    def shift(self, seq_id: int, num_keep: int, num_drop: int) -> None:
+        """Drop tokens behind the first of a sequence, and move what follows up to them."""
+        self._states.shift(seq_id, num_keep, num_drop)
 
     @property
     def state_window(self) -> int | None:

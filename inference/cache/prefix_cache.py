@@ -1,148 +1,341 @@
-"""Which slot holds the longest computed beginning of a prompt?
+"""What of a prompt is already computed, by whom, and what must be saved before it is lost?
 
 Each slot of the engine owns one KV sequence. Its cells outlive the job that computed them, until
-the slot is taken again. A job may reuse cells of its own salt only, wherever they lie.
+the slot is taken again; then their state may be saved outside the KV cache. A job may reuse what
+was computed in its own scope only, wherever it lies.
 """
 
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
-_CHUNK = 64
-_MIN_COPIED = 16
-_MAX_WASTE = 24
-"""A copy moves all cells of its source: not worth it for less than one in this many."""
+from inference.cache.blob_store import BlobStore
+from inference.cache.cell_ledger import CellLedger
+from inference.cache.holders import NO_MATCH, Blob, Cells, Holder, Match, Scope
+from inference.cache.radix_tree import RadixTree
+from inference.cache.reuse_rules import MAX_WASTE, MIN_GAIN, ReuseRules, is_better
 
-
-class Cells:
-    """What a slot's KV sequence holds: the first ``num_computed`` of ``tokens``.
-
-    ``tokens`` is the running sequence's own list, so that a step costs the cache nothing.
-    """
-
-    __slots__ = ("is_leased", "num_computed", "order", "salt", "slot", "tokens")
-
-    def __init__(self, slot: int) -> None:
-        self.slot = slot
-        self.salt: str | None = None
-        self.tokens: list[int] = []
-        self.num_computed = 0
-        self.is_leased = False
-        self.order = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A usable beginning: its slot, its length now, and its length once that slot has caught up.
-
-    ``order`` tells the lease apart from a later one of the same slot.
-    """
-
-    slot: int
-    num_tokens: int
-    num_promised: int
-    order: int = 0
+UNBOUND = ReuseRules()
 
 
 class PrefixCache:
-    """The cells of all slots, and who has leased them."""
+    """The cells of all slots and the saved states, and who has leased what."""
 
-    def __init__(self, num_slots: int) -> None:
+    def __init__(
+        self,
+        num_slots: int,
+        *,
+        num_cells: int = sys.maxsize,
+        rules: ReuseRules = UNBOUND,
+        store: BlobStore | None = None,
+    ) -> None:
         self._cells = tuple(Cells(slot) for slot in range(num_slots))
-        self._num_leases = 0
+        self._trees: dict[Scope, RadixTree[Holder]] = {}
+        self._ledger = CellLedger(num_slots, num_cells, is_shared=rules.is_unified)
+        self._store = BlobStore(0) if store is None else store
+        self._rules = rules
+        self._clock = 0
 
     @property
     def num_cells(self) -> int:
-        """How many cells hold something computed."""
-        return sum(cells.num_computed for cells in self._cells)
+        """How many cells hold something computed; shared ones count once."""
+        return self._ledger.num_used
+
+    @property
+    def num_total_cells(self) -> int:
+        """How many cells there are."""
+        return self._ledger.num_cells
+
+    @property
+    def num_free_cells(self) -> int:
+        """How many cells hold nothing."""
+        return self._ledger.num_cells - self._ledger.num_used
+
+    @property
+    def num_available_cells(self) -> int:
+        """How many cells are free, or held by nothing but free slots."""
+        return self.num_free_cells + self._ledger.num_held_by(set(self.free_slots()))
+
+    @property
+    def max_state_bytes(self) -> int:
+        """The largest state that could be saved; 0 where none is."""
+        return self._store.max_bytes
+
+    @property
+    def num_saved(self) -> int:
+        """How many states are kept outside the cache."""
+        return len(self._store)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether each slot has cells of its own, which none can share."""
+        return not self._rules.is_unified
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether only tokens computed as a prompt may stand for those of a prompt."""
+        return self._rules.granularity > 1
 
     def free_slots(self) -> list[int]:
         """List the slots that nobody has leased, the lowest first."""
         return [cells.slot for cells in self._cells if not cells.is_leased]
 
+    def num_computed(self, slot: int) -> int:
+        """Tell how many tokens a slot's sequence has."""
+        return self._cells[slot].num_computed
+
+    def last_used(self, slot: int) -> int:
+        """Tell when a slot was last of use, on a clock that only orders."""
+        return self._cells[slot].used_at
+
+    def find_coldest(self) -> int | None:
+        """Find the free slot to empty first: what others have too, then the least recently used."""
+        held = [slot for slot in self.free_slots() if self._cells[slot].num_computed]
+        return min(held, key=self._warmth, default=None)
+
     def lease(self, slot: int) -> None:
         """Take a free slot; its cells stay what they were until ``assign``."""
         cells = self._cells[slot]
         assert not cells.is_leased
-        self._num_leases += 1
-        cells.is_leased, cells.order = True, self._num_leases
+        cells.is_leased, cells.order = True, self._tick()
 
-    def assign(self, slot: int, salt: str, tokens: list[int], num_computed: int) -> None:
-        """Say what a leased slot computes from now on; ``tokens`` is shared, not copied."""
+    def assign(
+        self,
+        slot: int,
+        scope: Scope | None,
+        tokens: list[int],
+        *,
+        num_promised: int,
+        num_computed: int = 0,
+        source: Holder | None = None,
+    ) -> None:
+        """Say what a leased slot computes from now on; ``tokens`` is shared, not copied.
+
+        Its first ``num_computed`` come from the source. Without a scope nobody may share them.
+        """
         cells = self._cells[slot]
         assert cells.is_leased
-        cells.salt, cells.tokens, cells.num_computed = salt, tokens, num_computed
+        self._account(slot, source, num_computed)
+        self._forget(cells)
+        self._use_up(source, num_computed)
+        cells.scope, cells.tokens, cells.num_computed = scope, tokens, num_computed
+        cells.num_usable = num_promised if self.is_exact else sys.maxsize
+        if scope is not None:
+            cells.num_promised = num_promised
+            self._tree(scope).insert(tokens[:num_promised], cells)
 
     def advance(self, slot: int, num_computed: int) -> None:
         """Note how many tokens of a leased slot are computed."""
-        self._cells[slot].num_computed = num_computed
+        cells = self._cells[slot]
+        num_more = num_computed - cells.num_computed
+        cells.num_computed = num_computed
+        if num_more >= 0:
+            self._ledger.extend(slot, num_more)
+        else:
+            self._ledger.cut(slot, num_computed)
 
-    def is_catching_up(self, match: Match) -> bool:
-        """Tell whether what a match promised is still being computed."""
-        cells = self._cells[match.slot]
-        return (
-            cells.is_leased
-            and cells.order == match.order
-            and match.num_promised - cells.num_computed >= _MIN_COPIED
-        )
+    def shift(self, slot: int, num_kept: int, num_dropped: int) -> None:
+        """Note that a leased slot lost tokens behind the first ones, and others moved up.
 
-    def release(self, slot: int, *, keeps_cells: bool) -> None:
-        """Give a slot back; its cells stay usable unless they are said not to be."""
+        What moved was computed from what is lost: only the first tokens may be reused.
+        """
+        cells = self._cells[slot]
+        self._ledger.drop(slot, num_kept, num_dropped)
+        cells.num_computed -= num_dropped
+        cells.num_usable = min(cells.num_usable, num_kept)
+
+    def release(self, slot: int, *, keeps_cells: bool) -> int:
+        """Give a slot back; returns how many of its tokens stay, for others to use."""
         cells = self._cells[slot]
         assert cells.is_leased
-        cells.is_leased = False
-        if keeps_cells:
-            cells.tokens = cells.tokens[: cells.num_computed]
-        else:
-            cells.salt, cells.tokens, cells.num_computed = None, [], 0
+        scope, num_kept = cells.scope, cells.num_tokens
+        if not keeps_cells or scope is None or not self._rules.can_cut(cells, num_kept, cells):
+            num_kept = 0
+        tokens = cells.tokens[:num_kept]
+        self._forget(cells)
+        self._ledger.cut(slot, num_kept)
+        cells.is_leased, cells.used_at = False, self._tick()
+        if scope is not None and tokens:
+            cells.scope, cells.tokens = scope, tokens
+            cells.num_computed = cells.num_promised = cells.num_usable = num_kept
+            self._tree(scope).insert(tokens, cells)
+        return num_kept
 
-    def find_prefix(self, slot: int, salt: str, prompt: list[int]) -> Match:
+    def clear(self, slot: int) -> None:
+        """Forget what a free slot holds."""
+        cells = self._cells[slot]
+        assert not cells.is_leased
+        self._forget(cells)
+        self._ledger.cut(slot, 0)
+
+    def find_prefix(self, slot: int, scope: Scope, prompt: Sequence[int]) -> Match:
         """Find the best beginning of a prompt for a leased slot. Changes nothing.
 
         At least one token of the prompt is left to compute, since sampling needs its logits.
-        Cells in place win unless a copy saves enough; only slots leased earlier are waited for.
+        Cells in place win unless others save enough; only slots leased earlier are waited for.
         """
         own = self._cells[slot]
-        best = self._match(own, own, salt, prompt)
-        for cells in self._cells:
-            if cells is own:
-                continue
-            match = self._match(cells, own, salt, prompt)
-            num_promised = match.num_promised - best.num_promised
-            num_now = match.num_tokens - best.num_tokens
-            if num_promised >= _MIN_COPIED or (num_promised >= 0 and num_now >= _MIN_COPIED):
-                best = match
-        return best
+        here = now = later = NO_MATCH
+        for length, holder in self._matches(scope, prompt, len(prompt) - 1):
+            if length + MIN_GAIN <= max(now.num_tokens, here.num_tokens):
+                break
+            match = self._rules.judge(holder, length, own)
+            if holder is own:
+                here = match
+            elif is_better(match, now):
+                now = match
+            if match.num_promised > later.num_promised:
+                later = match
+        best = now if now.num_tokens >= here.num_tokens + MIN_GAIN else here
+        return later if later.num_promised >= best.num_tokens + MIN_GAIN else best
+
+    def is_catching_up(self, match: Match) -> bool:
+        """Tell whether what a match promised is still being computed."""
+        return self._rules.is_catching_up(match)
+
+    def is_in_place(self, slot: int, match: Match) -> bool:
+        """Tell whether a match lies in the slot itself."""
+        return match.holder is self._cells[slot]
+
+    def matches_in_place(self, scope: Scope, prompt: Sequence[int]) -> dict[int, int]:
+        """Tell for each free slot that holds a beginning of a prompt how much of it."""
+        lengths = {}
+        for length, holder in self._matches(scope, prompt, len(prompt) - 1):
+            if isinstance(holder, Cells) and not holder.is_leased:
+                lengths[holder.slot] = self._rules.judge(holder, length, holder).num_tokens
+        return lengths
+
+    def num_lost(self, slot: int, num_kept: int) -> int:
+        """Tell how much of what a slot holds nobody would, if it kept only the first tokens."""
+        cells = self._cells[slot]
+        if cells.scope is None:
+            return 0
+        num_left = num_kept
+        for length, holder in self._matches(cells.scope, cells.tokens, cells.num_tokens):
+            if length <= num_left:
+                break
+            num_shared = min(length, holder.num_tokens)
+            if holder is not cells and self._rules.can_cut(holder, num_shared, None):
+                num_left = max(num_left, num_shared)
+        return max(0, cells.num_tokens - num_left)
+
+    def num_moved(self, slot: int, match: Match) -> int:
+        """Tell how many tokens are copied for a slot to take a match, and to save what it had."""
+        is_here = self.is_in_place(slot, match)
+        num_moved = 0
+        if match.num_tokens and not is_here:
+            num_moved = self._rules.num_moved(match.holder)
+        if self.is_worth_saving(slot, match.num_tokens if is_here else 0):
+            num_moved += self._cells[slot].num_computed
+        return num_moved
+
+    def is_worth_saving(self, slot: int, num_kept: int) -> bool:
+        """Tell whether a slot's state should be saved before it is cut to its first tokens."""
+        if not self.max_state_bytes:
+            return False
+        num_lost = self.num_lost(slot, num_kept)
+        return num_lost >= MIN_GAIN and num_lost * MAX_WASTE >= self._cells[slot].num_computed
+
+    def save(self, slot: int, state: memoryview) -> None:
+        """Keep the state of all that a slot holds, instead of shorter states it stands for."""
+        cells = self._cells[slot]
+        assert cells.scope is not None and cells.num_tokens == cells.num_computed
+        blob = Blob(cells.scope, cells.num_computed, state)
+        tree = self._tree(cells.scope)
+        tree.insert(cells.tokens[: blob.num_tokens], blob)
+        for other in list(tree.beginnings(blob)):
+            if isinstance(other, Blob) and self._rules.stands_for(blob, other):
+                self._discard(other)
+        self._drop(self._store.put(blob))
+
+    def load(self, blob: Blob) -> memoryview | None:
+        """Give a saved state; None, and forgotten, where it was damaged."""
+        state = self._store.load(blob)
+        if state is None:
+            self._discard(blob)
+        return state
+
+    def settle(self) -> None:
+        """Note what has become of states on their way to disk."""
+        self._drop(self._store.settle())
+
+    def close(self) -> None:
+        """Forget everything that was saved."""
+        self._store.close()
 
     def check_integrity(self) -> None:
         """Assert what must always hold."""
+        self._ledger.check_integrity()
+        self._store.check_integrity()
+        num_holders = 0
+        for scope, tree in self._trees.items():
+            assert len(tree), "a tree without holders is kept"
+            tree.check_integrity()
+            num_holders += len(tree)
+            assert all(self._is_held(scope, holder) for holder in tree)
         for cells in self._cells:
-            assert 0 <= cells.num_computed <= len(cells.tokens)
-            assert cells.is_leased or cells.num_computed == len(cells.tokens)
-            assert cells.salt is not None or cells.num_computed == 0
-        leased = sum(cells.is_leased for cells in self._cells)
-        free = sum(not cells.is_leased for cells in self._cells)
-        assert leased + free == len(self._cells)
-        assert self.num_cells == sum(len(c.tokens[: c.num_computed]) for c in self._cells)
+            assert self._ledger.length(cells.slot) == cells.num_computed <= len(cells.tokens)
+            assert cells.is_leased or cells.num_computed == len(cells.tokens) == cells.num_tokens
+        num_cells = sum(cells.num_promised > 0 for cells in self._cells)
+        assert num_holders == num_cells + len(self._store)
 
-    def _match(self, cells: Cells, own: Cells, salt: str, prompt: list[int]) -> Match:
-        if cells.salt != salt:
-            return Match(cells.slot, 0, 0)
-        num_promised = _common_length(cells.tokens, prompt, len(prompt) - 1)
-        if cells is not own and len(cells.tokens) > _MAX_WASTE * num_promised:
-            return Match(cells.slot, 0, 0)
-        num_now = min(num_promised, cells.num_computed)
-        is_promise = cells.is_leased and cells.order < own.order
-        return Match(cells.slot, num_now, num_promised if is_promise else num_now, cells.order)
+    def _warmth(self, slot: int) -> tuple[bool, int]:
+        return self.num_lost(slot, 0) >= MIN_GAIN, self._cells[slot].used_at
 
+    def _is_held(self, scope: Scope, holder: Holder) -> bool:
+        if isinstance(holder, Blob):
+            return holder.scope == scope and holder in self._store
+        return holder.scope == scope and holder.num_promised > 0
 
-def _common_length(first: list[int], second: list[int], limit: int) -> int:
-    """Count the equal tokens at the start, at most ``limit``; compares whole chunks in C."""
-    limit = min(limit, len(first), len(second))
-    at = 0
-    while at < limit:
-        end = min(at + _CHUNK, limit)
-        if first[at:end] != second[at:end]:
-            break
-        at = end
-    while at < limit and first[at] == second[at]:
-        at += 1
-    return at
+    def _matches(
+        self, scope: Scope, tokens: Sequence[int], limit: int
+    ) -> Iterator[tuple[int, Holder]]:
+        tree = self._trees.get(scope)
+        return tree.matches(tokens, limit) if tree else iter(())
+
+    def _account(self, slot: int, source: Holder | None, num_computed: int) -> None:
+        """Count the cells that a slot has now that it has taken a prefix."""
+        if source is self._cells[slot]:
+            self._ledger.cut(slot, num_computed)
+            return
+        self._ledger.cut(slot, 0)
+        if isinstance(source, Cells):
+            self._ledger.copy(source.slot, slot, num_computed)
+        else:
+            self._ledger.extend(slot, num_computed)
+
+    def _use_up(self, source: Holder | None, num_tokens: int) -> None:
+        """Note that a holder was of use; a saved state that a slot has now goes."""
+        if isinstance(source, Cells):
+            source.used_at = self._tick()
+        elif source is not None and source in self._store:
+            if source.num_tokens - num_tokens < MIN_GAIN:
+                self._discard(source)
+            else:
+                self._store.touch(source)
+
+    def _forget(self, cells: Cells) -> None:
+        if cells.num_promised:
+            self._remove(cells)
+        cells.forget()
+
+    def _discard(self, blob: Blob) -> None:
+        self._store.discard(blob)
+        self._remove(blob)
+
+    def _drop(self, blobs: Iterable[Blob]) -> None:
+        """Forget blobs that the store has let go."""
+        for blob in blobs:
+            self._remove(blob)
+
+    def _tree(self, scope: Scope) -> RadixTree[Holder]:
+        return self._trees.setdefault(scope, RadixTree())
+
+    def _remove(self, holder: Holder) -> None:
+        tree = self._trees[holder.scope]
+        tree.remove(holder)
+        if not len(tree):
+            del self._trees[holder.scope]
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock

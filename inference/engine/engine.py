@@ -3,12 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from inference.backend.base import Backend
-from inference.cache.prefix_cache import PrefixCache
 from inference.engine.compute import Computer
 from inference.engine.context_shift import ContextShift
 from inference.engine.counters import Counters
+from inference.engine.independence import count_independent
+from inference.engine.lending import build_cache
 from inference.engine.plan import StepPlan
 from inference.engine.pressure import Pressure
 from inference.engine.roster import Roster
@@ -38,13 +40,15 @@ class Engine:
         sink: EventSink,
         clock: Callable[[], float] = time.time,
         *,
-        max_together: int = 0,
+        spill_directory: Path | None = None,
         draft_backend: Backend | None = None,
     ) -> None:
         self._backend, self._clock = backend, clock
+        max_together = 0
+        if profile.is_deterministic:
+            max_together = count_independent(backend, profile.num_slots)
         self._scheduler = Scheduler(profile, max_together)
-        self._num_cells = profile.num_slots * backend.model.facts().context_length
-        self._cache = PrefixCache(profile.num_slots)
+        self._cache = build_cache(backend, profile, spill_directory)
         self._seats = Seats(backend, self._cache, profile.num_slots)
         self._speculator = open_speculator(backend, profile, draft_backend)
         self._counters = Counters()
@@ -66,7 +70,7 @@ class Engine:
         emitted = sequence.job.emitted_tokens
         is_end = bool(emitted) and self._backend.model.is_end_of_generation(emitted[-1])
         reason = sequence.finish_reason(is_end=is_end)
-        if reason is not None:
+        if reason is not None and not sequence.wants_prompt_rows:
             self._roster.finish(sequence, reason)
 
     def cancel(self, job_id: str) -> None:
@@ -92,6 +96,7 @@ class Engine:
             self._speculator.draft(self._seats.running)
         plan = self._plan()
         if plan.passes:
+            self._seats.make_room(plan.num_cells)
             started = time.perf_counter()
             self._computer.compute(plan)
             seconds = time.perf_counter() - started
@@ -114,6 +119,7 @@ class Engine:
 
     def close(self) -> None:
         """Free the context; nothing may run any more."""
+        self._cache.close()
         self._backend.close()
         if self._speculator:
             self._speculator.close()
@@ -131,7 +137,7 @@ class Engine:
             num_running=self._seats.num_seated,
             num_waiting=self._seats.num_waiting,
             kv_cells_used=self._cache.num_cells,
-            kv_cells_total=self._num_cells,
+            kv_cells_total=self._cache.num_total_cells,
         )
 
     def slots(self) -> tuple[SlotStats, ...]:

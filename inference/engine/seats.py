@@ -4,6 +4,9 @@ from collections import deque
 
 from inference.backend.base import Backend
 from inference.cache.prefix_cache import PrefixCache
+from inference.engine.lending import Lender
+from inference.engine.placing import place
+from inference.engine.reservations import count_admitted
 from inference.engine.sequence import Sequence, SequenceState
 from inference.protocol.replicas import SlotStats
 
@@ -12,7 +15,7 @@ class Seats:
     """The slots of the batch and the line before them; owned by the engine's thread."""
 
     def __init__(self, backend: Backend, cache: PrefixCache, num_slots: int) -> None:
-        self._backend, self._cache = backend, cache
+        self._cache, self._lender = cache, Lender(backend, cache)
         self._waiting: deque[Sequence] = deque()
         self._seated: list[Sequence] = []
         self._slots: list[Sequence | None] = [None] * num_slots
@@ -32,14 +35,37 @@ class Seats:
         """The sequences that compute, in order of arrival."""
         return [seq for seq in self._seated if seq.state is SequenceState.RUNNING]
 
+    @property
+    def num_cells_left(self) -> int | None:
+        """How many cells are free or may be freed; None where each slot has its own."""
+        return None if self._cache.is_split else self._cache.num_available_cells
+
     def add(self, sequence: Sequence) -> None:
         """Put a sequence at the end of the line."""
         self._waiting.append(sequence)
 
     def fill(self, now: float) -> list[Sequence]:
-        """Seat who waits, start who may; returns those that started, their prefixes in place."""
-        self._place_waiting()
+        """Seat who waits, start who may; returns those that start for the first time.
+
+        Their prefixes are in place then.
+        """
+        self._lender.begin_step()
+        if self._waiting:
+            self._place_waiting()
         return self._start_held(now)
+
+    def make_room(self, num_cells: int) -> None:
+        """Empty free slots, the coldest first, until so many cells are free."""
+        if not self._cache.is_split:
+            self._lender.make_room(num_cells)
+
+    def unseat(self, sequence: Sequence) -> None:
+        """Have a running sequence wait again, first in line; its cells stay for who needs them."""
+        self._seated.remove(sequence)
+        self._slots[sequence.slot] = None
+        self._lender.release(sequence.slot, keeps_cells=True)
+        sequence.slot, sequence.state = -1, SequenceState.WAITING
+        self._waiting.appendleft(sequence)
 
     def leave(self, sequence: Sequence, *, keeps_cells: bool) -> None:
         """Take a sequence out of its slot or of the line; its cells may serve others."""
@@ -48,9 +74,9 @@ class Seats:
         else:
             self._seated.remove(sequence)
             self._slots[sequence.slot] = None
-            self._cache.release(sequence.slot, keeps_cells=keeps_cells)
-            if not keeps_cells:
-                self._backend.keep_prefix(sequence.slot, 0)
+            # What has not begun to compute has not touched what was in its slot.
+            is_untouched = sequence.state is SequenceState.HELD
+            self._lender.release(sequence.slot, keeps_cells=keeps_cells or is_untouched)
         sequence.state = SequenceState.FINISHED
 
     def describe(self) -> tuple[SlotStats, ...]:
@@ -68,48 +94,28 @@ class Seats:
             assert sequence.num_computed < sequence.num_tokens
 
     def _place_waiting(self) -> None:
-        """Seat waiting sequences in order of arrival, on the lowest free slots.
-
-        Those that come in one step are seated by length: llama.cpp computes neighbours of equal
-        length in one pass, and what is left of the longer ones in the next.
-        """
-        if not self._waiting:
-            return
-        slots = self._cache.free_slots()[: len(self._waiting)]
-        arrived = [self._waiting.popleft() for _ in slots]
-        by_length = sorted(arrived, key=lambda sequence: sequence.num_prompt)
-        for slot, sequence in zip(slots, by_length, strict=True):
+        """Seat waiting sequences in order of arrival, as far as there are slots and cells."""
+        num_free = len(self._slots) - len(self._seated)
+        count = count_admitted(self._waiting, self._seated, num_free, self.num_cells_left)
+        arrived = [self._waiting.popleft() for _ in range(count)]
+        for sequence, slot in place(self._cache, arrived, len(self._slots)):
             sequence.slot, sequence.state = slot, SequenceState.HELD
             self._slots[slot] = sequence
-        for sequence in arrived:
-            self._cache.lease(sequence.slot)
+            self._cache.lease(slot)
             self._seated.append(sequence)
 
     def _start_held(self, now: float) -> list[Sequence]:
         """Start seated sequences, unless another is about to have computed what they need."""
-        started = []
+        started: list[Sequence] = []
+        is_alone = len(self._seated) == 1
         for sequence in self._seated:
             if sequence.state is not SequenceState.HELD:
                 continue
             if sequence.awaits is not None and self._cache.is_catching_up(sequence.awaits):
                 continue
-            num_cached = self._lend_prefix(sequence)
-            if num_cached is not None:
-                self._cache.assign(sequence.slot, sequence.job.salt, sequence.tokens, num_cached)
-                sequence.num_computed = sequence.num_cached = num_cached
-                sequence.state, sequence.started_at = SequenceState.RUNNING, now
+            num_cached = self._lender.lend(sequence, is_urgent=is_alone)
+            if num_cached is None:
+                continue
+            if sequence.start(num_cached, now):
                 started.append(sequence)
         return started
-
-    def _lend_prefix(self, sequence: Sequence) -> int | None:
-        """Put the best known prefix into the slot; None while a better one is being computed."""
-        slot = sequence.slot
-        if not sequence.job.cache_prompt or sequence.wants_prompt_rows:
-            return self._backend.keep_prefix(slot, 0)
-        match = self._cache.find_prefix(slot, sequence.job.salt, sequence.tokens)
-        if self._cache.is_catching_up(match):
-            sequence.awaits = match
-            return None
-        if match.slot == slot:
-            return self._backend.keep_prefix(slot, match.num_tokens)
-        return self._backend.copy_prefix(match.slot, slot, match.num_tokens)

@@ -1,27 +1,58 @@
 """The longest computed beginning of a prompt is found, and only by those who may see it."""
 
 import random
+from itertools import takewhile
 
+import pytest
+
+from inference.cache.blob_store import BlobStore
+from inference.cache.holders import Blob, Cells, Match
 from inference.cache.prefix_cache import PrefixCache
+from inference.cache.reuse_rules import MAX_WASTE, MIN_GAIN, ReuseRules
 
 LONG = list(range(100))
+MEBIBYTE = 1 << 20
 
 
-def make_cache(*contents: tuple[str, list[int]], num_slots: int = 4) -> PrefixCache:
+def make_cache(
+    *contents: tuple[str, list[int]],
+    num_slots: int = 4,
+    rules: ReuseRules | None = None,
+    host_bytes: int = MEBIBYTE,
+) -> PrefixCache:
     """Build a cache whose first slots hold finished sequences."""
-    cache = PrefixCache(num_slots)
+    cache = PrefixCache(
+        num_slots, num_cells=4096, rules=rules or ReuseRules(), store=BlobStore(host_bytes)
+    )
     for slot, (salt, tokens) in enumerate(contents):
-        cache.lease(slot)
-        cache.assign(slot, salt, list(tokens), len(tokens))
+        run(cache, slot, salt, tokens)
         cache.release(slot, keeps_cells=True)
     return cache
 
 
-def find(cache: PrefixCache, slot: int, salt: str, prompt: list[int]) -> tuple[int, int]:
+def run(cache: PrefixCache, slot: int, salt: str, tokens: list[int]) -> None:
+    """Lease a slot and compute all of some tokens in it."""
+    cache.lease(slot)
+    cache.assign(slot, salt, list(tokens), num_promised=len(tokens))
+    cache.advance(slot, len(tokens))
+
+
+def state(num_tokens: int) -> memoryview:
+    return memoryview(bytes(4 * num_tokens))
+
+
+def find(cache: PrefixCache, slot: int, salt: str, prompt: list[int]) -> tuple[int | str, int]:
+    """Lease a slot and tell where a prompt is found, and how much of it."""
     cache.lease(slot)
     match = cache.find_prefix(slot, salt, prompt)
     cache.check_integrity()
-    return match.slot, match.num_tokens
+    return where(match), match.num_tokens
+
+
+def where(match: Match) -> int | str:
+    if match.holder is None:
+        return "nowhere"
+    return match.holder.slot if isinstance(match.holder, Cells) else "saved"
 
 
 def test_a_second_prompt_reuses_a_shared_prefix() -> None:
@@ -36,86 +67,298 @@ def test_a_prefix_is_copied_from_another_slot() -> None:
 
 def test_another_salt_sees_nothing() -> None:
     cache = make_cache(("a", LONG))
-    assert find(cache, 0, "b", LONG) == (0, 0)
-    assert find(cache, 1, "b", LONG) == (1, 0)
+    assert find(cache, 0, "b", LONG) == ("nowhere", 0)
+    assert find(cache, 1, "b", LONG) == ("nowhere", 0)
+
+
+def test_what_has_no_scope_is_shared_with_nobody() -> None:
+    cache = make_cache()
+    cache.lease(0)
+    cache.assign(0, None, list(LONG), num_promised=100)
+    cache.advance(0, 100)
+    cache.lease(1)
+    assert cache.find_prefix(1, None, [*LONG, 7]).num_tokens == 0
+    assert cache.release(0, keeps_cells=True) == 0
+    cache.check_integrity()
 
 
 def test_the_last_token_is_always_left_to_compute() -> None:
     assert find(make_cache(("a", LONG)), 0, "a", list(LONG)) == (0, 99)
-    assert find(make_cache(("a", LONG)), 0, "a", [0]) == (0, 0)
+    assert find(make_cache(("a", LONG)), 0, "a", [0]) == ("nowhere", 0)
 
 
 def test_cells_in_place_win_unless_a_copy_saves_enough() -> None:
     cache = make_cache(("a", LONG[:50]), ("a", LONG[:55]), ("a", LONG))
     cache.lease(0)
-    assert cache.find_prefix(0, "a", [*LONG[:56], 7]).slot == 0
-    assert cache.find_prefix(0, "a", [*LONG, 7]).slot == 2
+    assert where(cache.find_prefix(0, "a", [*LONG[:56], 7])) == 0
+    assert where(cache.find_prefix(0, "a", [*LONG, 7])) == 2
+
+
+def test_of_equal_beginnings_the_shortest_source_is_copied() -> None:
+    cache = make_cache(("a", [*LONG, *range(500, 900)]), ("a", [*LONG, 1]), ("a", [*LONG, 2, 3]))
+    assert find(cache, 3, "a", [*LONG, 9]) == (1, 100)
 
 
 def test_a_short_match_with_a_long_sequence_is_not_worth_a_copy() -> None:
-    cache = make_cache(("a", LONG + list(range(1000, 2000))))
-    assert find(cache, 1, "a", [*LONG[:20], 7]) == (1, 0)
+    long = [*LONG[:20], *range(1000, 1000 + 20 * MAX_WASTE)]
+    assert find(make_cache(("a", long)), 1, "a", [*LONG[:20], 7])[1] == 0
+    assert find(make_cache(("a", long)), 0, "a", [*LONG[:20], 7]) == (0, 20)
+    free = make_cache(("a", long), rules=ReuseRules(is_unified=True))
+    assert find(free, 1, "a", [*LONG[:20], 7]) == (0, 20)
 
 
 def test_what_a_running_sequence_will_compute_is_promised() -> None:
-    cache = PrefixCache(2)
+    cache = make_cache(num_slots=2)
     cache.lease(0)
-    cache.assign(0, "a", list(LONG), 10)
+    cache.assign(0, "a", list(LONG), num_promised=100)
+    cache.advance(0, 10)
     cache.lease(1)
     match = cache.find_prefix(1, "a", [*LONG[:80], 7])
-    assert (match.slot, match.num_tokens, match.num_promised) == (0, 10, 80)
+    assert (where(match), match.num_tokens, match.num_promised) == (0, 10, 80)
     assert cache.is_catching_up(match)
     cache.advance(0, 80)
     assert not cache.is_catching_up(match)
     assert cache.find_prefix(1, "a", [*LONG[:80], 7]).num_tokens == 80
 
 
-def test_a_promise_ends_with_its_lease() -> None:
-    cache = PrefixCache(3)
+def test_nobody_waits_for_one_who_came_later() -> None:
+    cache = make_cache(num_slots=2)
+    cache.lease(1)
     cache.lease(0)
-    cache.assign(0, "a", list(LONG), 10)
+    cache.assign(0, "a", list(LONG), num_promised=100)
+    assert not cache.is_catching_up(cache.find_prefix(1, "a", list(LONG)))
+
+
+def test_a_promise_ends_with_its_lease() -> None:
+    cache = make_cache(num_slots=3)
+    cache.lease(0)
+    cache.assign(0, "a", list(LONG), num_promised=100)
+    cache.advance(0, 10)
     cache.lease(1)
     match = cache.find_prefix(1, "a", [*LONG[:80], 7])
     cache.release(0, keeps_cells=True)
     assert not cache.is_catching_up(match)
     cache.lease(0)
-    cache.assign(0, "a", list(LONG), 10)
+    cache.assign(0, "a", list(LONG), num_promised=100)
     assert not cache.is_catching_up(match)
-    assert cache.find_prefix(1, "a", [*LONG[:80], 7]).num_promised == 0
+    assert not cache.is_catching_up(cache.find_prefix(1, "a", [*LONG[:80], 7]))
 
 
 def test_only_computed_cells_outlive_a_lease() -> None:
-    cache = PrefixCache(1)
+    cache = make_cache(num_slots=1)
     cache.lease(0)
-    cache.assign(0, "a", list(LONG), 30)
-    cache.release(0, keeps_cells=True)
+    cache.assign(0, "a", list(LONG), num_promised=100)
+    cache.advance(0, 30)
+    assert cache.release(0, keeps_cells=True) == 30
     assert cache.num_cells == 30
     assert find(cache, 0, "a", list(LONG)) == (0, 30)
-    cache.release(0, keeps_cells=False)
+    assert cache.release(0, keeps_cells=False) == 0
     assert cache.num_cells == 0
 
 
-def test_random_operations_agree_with_a_naive_model() -> None:
-    draw = random.Random(3)
-    cache = PrefixCache(4)
-    naive: dict[int, tuple[str, list[int]]] = {}
-    for _ in range(2000):
-        slot = cache.free_slots()[0]
-        salt = draw.choice("ab")
-        prompt = [draw.randint(0, 1) for _ in range(draw.randint(1, 40))]
+def test_generated_tokens_are_found_once_their_sequence_has_ended() -> None:
+    cache = make_cache(num_slots=2)
+    tokens = list(LONG[:50])
+    cache.lease(0)
+    cache.assign(0, "a", tokens, num_promised=50)
+    tokens.extend(LONG[50:])
+    cache.advance(0, 99)
+    cache.lease(1)
+    assert cache.find_prefix(1, "a", [*LONG, 7]).num_tokens == 50
+    cache.release(0, keeps_cells=True)
+    assert cache.find_prefix(1, "a", [*LONG, 7]).num_tokens == 99
+
+
+def test_a_deterministic_deployment_reuses_prompts_at_their_cuts_only() -> None:
+    cache = make_cache(rules=ReuseRules(granularity=32))
+    tokens = list(LONG[:50])
+    cache.lease(0)
+    cache.assign(0, "a", tokens, num_promised=50)
+    tokens.extend(LONG[50:])
+    cache.advance(0, 100)
+    assert cache.release(0, keeps_cells=True) == 50
+    assert find(cache, 1, "a", [*LONG, 7]) == (0, 32)
+
+
+def test_what_a_context_shift_moved_is_not_reused() -> None:
+    cache = make_cache()
+    tokens = list(LONG)
+    cache.lease(0)
+    cache.assign(0, "a", tokens, num_promised=40)
+    cache.advance(0, 100)
+    del tokens[20:60]
+    cache.shift(0, 20, 40)
+    assert (cache.num_computed(0), cache.num_cells) == (60, 60)
+    assert find(cache, 1, "a", [*LONG, 7]) == (0, 20)
+    assert cache.release(0, keeps_cells=True) == 20
+    cache.check_integrity()
+
+
+@pytest.mark.parametrize(("window", "num_tokens"), [(None, 70), (0, 0), (40, 0), (100, 70)])
+def test_a_copy_that_would_not_be_complete_is_not_made(window: int | None, num_tokens: int) -> None:
+    cache = make_cache(("a", LONG), rules=ReuseRules(window=window))
+    assert find(cache, 1, "a", [*LONG[:70], 7])[1] == num_tokens
+    assert find(cache, 2, "a", [*LONG, 7]) == (0, 100)
+
+
+def test_a_sliding_window_can_be_cut_in_place_and_a_recurrent_state_never() -> None:
+    for window, num_tokens in ((40, 70), (0, 0)):
+        cache = make_cache(("a", LONG), rules=ReuseRules(window=window))
+        assert find(cache, 0, "a", [*LONG[:70], 7])[1] == num_tokens
+    shared = make_cache(("a", LONG), rules=ReuseRules(window=40, is_unified=True))
+    assert find(shared, 1, "a", [*LONG[:70], 7]) == (0, 70)
+
+
+def test_a_recurrent_prompt_is_waited_for_to_its_last_token() -> None:
+    cache = make_cache(rules=ReuseRules(window=0))
+    cache.lease(0)
+    cache.assign(0, "a", list(LONG), num_promised=100)
+    cache.advance(0, 95)
+    cache.lease(1)
+    assert not cache.is_catching_up(cache.find_prefix(1, "a", [*LONG[:90], 7]))
+    match = cache.find_prefix(1, "a", [*LONG, 7])
+    assert cache.is_catching_up(match)
+    cache.advance(0, 100)
+    assert cache.find_prefix(1, "a", [*LONG, 7]).num_tokens == 100
+    cache.advance(0, 101)
+    assert cache.find_prefix(1, "a", [*LONG, 7]).num_tokens == 0
+
+
+def test_shared_cells_count_once_in_a_unified_cache() -> None:
+    for is_unified, num_cells in ((True, 130), (False, 230)):
+        cache = make_cache(("a", LONG), rules=ReuseRules(is_unified=is_unified))
+        cache.lease(1)
+        match = cache.find_prefix(1, "a", [*LONG, *LONG[:30]])
+        cache.assign(
+            1,
+            "a",
+            [*LONG, *LONG[:30]],
+            num_promised=130,
+            num_computed=100,
+            source=match.holder,
+        )
+        cache.advance(1, 130)
+        assert cache.num_cells == num_cells
+        cache.check_integrity()
+
+
+def test_a_saved_state_is_found_and_goes_once_a_slot_has_it() -> None:
+    cache = make_cache(("a", LONG))
+    assert cache.is_worth_saving(0, 0)
+    cache.save(0, state(100))
+    assert not cache.is_worth_saving(0, 0)
+    run(cache, 0, "b", LONG)
+    cache.lease(1)
+    match = cache.find_prefix(1, "a", [*LONG, 7])
+    assert (where(match), match.num_tokens) == ("saved", 100)
+    assert isinstance(match.holder, Blob) and cache.load(match.holder) == state(100)
+    cache.assign(1, "a", [*LONG, 7], num_promised=101, num_computed=100, source=match.holder)
+    cache.check_integrity()
+    cache.lease(2)
+    assert where(cache.find_prefix(2, "a", [*LONG, 7])) == 1
+
+
+def test_a_longer_state_stands_for_a_shorter_one_of_the_same_salt() -> None:
+    cache = make_cache(("a", LONG[:40]), ("b", LONG[:40]), ("a", LONG))
+    for slot, num_tokens in ((0, 40), (1, 40), (2, 100)):
+        cache.save(slot, state(num_tokens))
+        cache.clear(slot)
+    cache.check_integrity()
+    assert cache.num_saved == 2
+    assert find(cache, 3, "a", [*LONG[:40], 7]) == ("saved", 40)
+
+
+def test_a_state_that_cannot_be_cut_stands_for_itself_only() -> None:
+    cache = make_cache(("a", LONG[:40]), ("a", LONG), rules=ReuseRules(window=0))
+    for slot, num_tokens in ((0, 40), (1, 100)):
+        cache.save(slot, state(num_tokens))
+        cache.clear(slot)
+    assert cache.num_saved == 2
+    assert find(cache, 3, "a", [*LONG[:40], 7]) == ("saved", 40)
+
+
+def test_the_state_of_least_use_goes_first() -> None:
+    cache = make_cache(("a", LONG), ("b", LONG), ("c", LONG), host_bytes=900)
+    for slot in range(3):
+        cache.save(slot, state(100))
+        cache.clear(slot)
+    cache.check_integrity()
+    assert [find(cache, slot, salt, LONG)[1] for slot, salt in enumerate("abc")] == [0, 99, 99]
+
+
+def test_little_that_would_be_lost_is_not_worth_saving() -> None:
+    cache = make_cache(("a", LONG), ("a", [*LONG, 1, 2, 3]), ("a", LONG[:10]))
+    assert [cache.num_lost(slot, 0) for slot in range(3)] == [0, 3, 0]
+    assert cache.num_lost(1, 100) == 3
+    assert not any(cache.is_worth_saving(slot, 0) for slot in range(3))
+
+
+def test_the_coldest_slot_is_what_others_have_too_then_the_oldest() -> None:
+    cache = make_cache(("b", LONG), ("a", LONG), ("a", [*LONG, 1]))
+    assert cache.find_coldest() == 1
+    cache.clear(1)
+    assert cache.find_coldest() == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_operations_agree_with_a_naive_model(seed: int) -> None:
+    """Every hit is what the slot or the saved state really has, and none in a slot is missed."""
+    draw = random.Random(seed)
+    cache = make_cache(host_bytes=600, rules=ReuseRules(is_unified=seed % 2 == 1))
+    held: dict[int, tuple[str, list[int]]] = {}
+    for _ in range(400):
+        slot, salt = draw.choice(cache.free_slots()), draw.choice("ab")
+        prompt = [draw.randint(0, 1) for _ in range(4)] * draw.randint(1, 12)
+        prompt += [draw.randint(0, 1) for _ in range(draw.randint(1, 9))]
         cache.lease(slot)
         match = cache.find_prefix(slot, salt, prompt)
-        other_salt, held = naive.get(match.slot, (salt, []))
-        assert match.num_tokens == 0 or other_salt == salt
-        assert held[: match.num_tokens] == prompt[: match.num_tokens]
-        assert match.num_tokens < len(prompt)
-        cache.assign(slot, salt, prompt, len(prompt))
+        found = match.num_tokens
+        assert contents(match, held, salt)[:found] == prompt[:found]
+        best = max((shared(held.get(at), salt, prompt) for at in range(4)), default=0)
+        assert found >= best - MIN_GAIN
+        if cache.is_worth_saving(slot, 0):
+            cache.save(slot, spell(*held[slot]))
+        cache.assign(
+            slot,
+            salt,
+            prompt,
+            num_promised=len(prompt),
+            num_computed=found,
+            source=match.holder,
+        )
+        cache.advance(slot, len(prompt))
         keeps = draw.random() < 0.8
-        cache.release(slot, keeps_cells=keeps)
-        naive[slot] = (salt, prompt if keeps else [])
+        assert cache.release(slot, keeps_cells=keeps) == (len(prompt) if keeps else 0)
+        held[slot] = (salt, prompt if keeps else [])
         cache.check_integrity()
-        if draw.random() < 0.5:
-            victim = draw.randrange(4)
-            cache.lease(victim)
-            cache.release(victim, keeps_cells=False)
-            naive[victim] = (salt, [])
+        if draw.random() < 0.3:
+            victim = draw.choice(cache.free_slots())
+            cache.clear(victim)
+            held[victim] = (salt, [])
+            cache.check_integrity()
+    assert cache.num_saved
+
+
+def spell(salt: str, tokens: list[int]) -> memoryview:
+    """Make a state that tells whose it is and what it holds."""
+    return memoryview(salt.encode() + bytes(tokens))
+
+
+def contents(match: Match, held: dict[int, tuple[str, list[int]]], salt: str) -> list[int]:
+    """Give what a match's holder really has, which must be of the salt."""
+    if match.holder is None:
+        return []
+    if isinstance(match.holder, Cells):
+        assert match.num_tokens == 0 or held[match.holder.slot][0] == salt
+        return held[match.holder.slot][1]
+    assert match.holder.state is not None
+    assert bytes(match.holder.state[:1]) == salt.encode()
+    return list(match.holder.state[1:])
+
+
+def shared(held: tuple[str, list[int]] | None, salt: str, prompt: list[int]) -> int:
+    """Count how many tokens of a prompt something held begins with."""
+    if held is None or held[0] != salt:
+        return 0
+    pairs = zip(held[1], prompt[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

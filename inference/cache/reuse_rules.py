@@ -1,0 +1,105 @@
+"""How much of what a holder has can a prompt use, now and once the holder has computed more?"""
+
+from dataclasses import dataclass
+
+from inference.cache.holders import Blob, Cells, Holder, Match
+
+MIN_GAIN = 16
+"""Tokens that make a copy, a wait or a saved state worth its while."""
+
+MAX_WASTE = 24
+"""A copy moves all cells of its source: not worth it for less than one in this many.
+
+Moving a cell costs at most a hundredth of computing it on SmolLM2 (benchmarks/prefix_spill.py),
+and larger models gain more.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReuseRules:
+    """What a model and a deployment allow.
+
+    ``window`` is for how many of its last tokens a copied or saved state is complete: None means
+    for all, so that it can be cut anywhere; a state of more tokens can only be used whole (0: a
+    recurrent model). ``granularity`` lets prefixes be reused only in multiples of so many tokens.
+    In a unified cache a copy shares the cells of its source, and costs nothing.
+    """
+
+    window: int | None = None
+    granularity: int = 1
+    is_unified: bool = False
+
+    def judge(self, holder: Holder, length: int, own: Cells) -> Match:
+        """Tell what a holder that shares so many tokens with a prompt can lend to a slot."""
+        now = self._floor(min(length, holder.num_tokens))
+        if not self.can_cut(holder, now, own) or self._is_wasteful(holder, now, own):
+            now = 0
+        if isinstance(holder, Blob):
+            return Match(holder, now, now)
+        later = now
+        if holder.is_leased and holder.order < own.order:
+            promised = self._floor(min(length, holder.num_promised, holder.num_usable))
+            if self._can_cut_later(holder, promised):
+                later = max(now, promised)
+        return Match(holder, now, later, holder.order)
+
+    def can_cut(self, holder: Holder, num_tokens: int, own: Cells | None) -> bool:
+        """Tell whether a holder is still complete once cut to its first tokens, for a slot."""
+        length = _length(holder)
+        if self.window is None or num_tokens == length or length <= self.window:
+            return True
+        is_all_there = holder is own or self._is_free(holder)
+        return self.window > 0 and is_all_there
+
+    def stands_for(self, blob: Blob, other: Blob) -> bool:
+        """Tell whether a blob makes another of its beginnings needless."""
+        if blob.num_tokens == other.num_tokens:
+            return True
+        is_wasteful = blob.num_tokens > MAX_WASTE * other.num_tokens
+        return self.can_cut(blob, other.num_tokens, None) and not is_wasteful
+
+    def is_catching_up(self, match: Match) -> bool:
+        """Tell whether what a match promised is still being computed."""
+        holder = match.holder
+        if not isinstance(holder, Cells) or not holder.is_leased or holder.order != match.order:
+            return False
+        num_missing = match.num_promised - holder.num_tokens
+        # What can only be used whole is worth waiting for to the last token.
+        return num_missing >= (MIN_GAIN if self.window is None else 1)
+
+    def num_moved(self, holder: Holder | None) -> int:
+        """Give the number of tokens whose state is copied to take from a holder."""
+        return 0 if holder is None or self._is_free(holder) else _length(holder)
+
+    def _can_cut_later(self, holder: Cells, num_tokens: int) -> bool:
+        """Tell the same as ``can_cut`` for the moment a running holder has computed its prompt."""
+        if self.window is None or num_tokens == holder.num_promised:
+            return True
+        return self.window > 0 and (self.is_unified or holder.num_promised <= self.window)
+
+    def _is_wasteful(self, holder: Holder, num_tokens: int, own: Cells) -> bool:
+        return holder is not own and self.num_moved(holder) > MAX_WASTE * num_tokens
+
+    def _is_free(self, holder: Holder) -> bool:
+        return self.is_unified and isinstance(holder, Cells)
+
+    def _floor(self, num_tokens: int) -> int:
+        return num_tokens - num_tokens % self.granularity
+
+
+def _length(holder: Holder) -> int:
+    return holder.num_computed if isinstance(holder, Cells) else holder.num_tokens
+
+
+def is_better(match: Match, other: Match) -> bool:
+    """Tell whether to take from one holder rather than from another."""
+    return _merit(match) > _merit(other)
+
+
+def _merit(match: Match) -> tuple[int, int, int]:
+    """Order by tokens, then by how near the holder is, then by how little a copy moves."""
+    holder = match.holder
+    if holder is None:
+        return (0, 0, 0)
+    nearness = 2 if isinstance(holder, Cells) else int(holder.state is not None)
+    return (match.num_tokens, nearness, -_length(holder))
