@@ -24,16 +24,22 @@ params.n_parallel, params.n_ctx = int(sys.argv[4]), int(sys.argv[4]) * int(sys.a
 params.n_batch = params.n_ubatch = 512
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[2])
 params.port = int(sys.argv[3])
+if pooling := sys.argv[6]:
+    params.embedding = True
+    kind = "LLAMA_POOLING_TYPE_" + pooling.upper()
+    params.pooling_type = getattr(xllamacpp.llama_pooling_type, kind)
 server = xllamacpp.Server(params)
 time.sleep(3600)
 """
 
 
 @contextmanager
-def running_peer(model: Path, *, slots: int = 16, context_length: int = 1024) -> Iterator[str]:
-    """Run llama-server over a model file; gives its address."""
+def running_peer(
+    model: Path, *, slots: int = 16, context_length: int = 1024, pooling: str = ""
+) -> Iterator[str]:
+    """Run llama-server over a model file, to embed if ``pooling`` names how; gives its address."""
     numbers = (os.cpu_count(), _PORT, slots, context_length)
-    command = [_python(), "-c", _PROGRAM, model, *map(str, numbers)]
+    command = [_python(), "-c", _PROGRAM, model, *map(str, numbers), pooling]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
     try:

@@ -60,6 +60,7 @@ class Turns:
             self._owed_seconds = self._time(lambda: self._embed(self._slice_tokens))
         else:
             self._owed_seconds -= self._time(self._engine.step)
+            self._batcher.flush()
 
     def fail_all(self, code: ErrorCode, message: str) -> None:
         """End every job badly, with an invitation to try again."""

@@ -1,71 +1,25 @@
 """Inputs of many jobs share a batch, in turn, and each job gets its own vectors back."""
 
-import base64
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from inference.backend.base import InputPart
 from inference.backend.fake import FakeEmbedder, FakeModel
-from inference.embedding.batcher import Batcher
 from inference.embedding.thread import EmbeddingThread
 from inference.embedding.vectors import UNSCALED
 from inference.embedding.work import GROUP, EmbeddingWork, Room, Share, take_batch
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Done, Event, Failed, FinishReason, Started, Vectors
-from inference.protocol.jobs import EmbeddingJob
-from tests.inference.engine.fakes import FAR_DEADLINE, make_job
-
-Inputs = Sequence[Sequence[int]]
-
-
-def make_embedding_job(
-    job_id: str = "job", inputs: Inputs = ((3, 4),), **fields: Any
-) -> EmbeddingJob:
-    return EmbeddingJob(
-        id=job_id,
-        deployment="d",
-        owner="o",
-        gateway="g",
-        inputs=tuple(map(tuple, inputs)),
-        deadline=fields.pop("deadline", FAR_DEADLINE),
-        **fields,
-    )
+from inference.protocol.events import Done, Failed, FinishReason, Started, Vectors
+from tests.inference.embedding.bench import Bench, Inputs, make_embedding_job, read_rows
+from tests.inference.engine.fakes import make_job
 
 
 def make_room(num_inputs: int) -> Room:
     return Room(list(range(num_inputs)), 2**62, can_split=False)
-
-
-class Bench:
-    """A batcher over the fake embedder, stepped by hand."""
-
-    def __init__(self, fails_for: Callable[[Sequence[int]], bool] = lambda _: False) -> None:
-        self.now = 1000.0
-        self.events: list[tuple[str, Event]] = []
-        self.embedder = FakeEmbedder(FakeModel(512), fails_for=fails_for)
-        self.batcher = Batcher(self.embedder, self.events.extend, lambda: self.now)
-
-    def run(self) -> None:
-        while self.batcher.has_work:
-            self.batcher.step()
-
-    def of(self, job_id: str) -> list[Event]:
-        return [event for other, event in self.events if other == job_id]
-
-    def vectors(self, job_id: str) -> list[np.ndarray[Any, Any]]:
-        told = [event for event in self.of(job_id) if isinstance(event, Vectors)]
-        assert [event.first_index for event in told] == list(
-            np.cumsum([0, *(len(event.vectors) for event in told)])[:-1]
-        )
-        return [
-            np.frombuffer(base64.b64decode(vector), "<f4")
-            for event in told
-            for vector in event.vectors
-        ]
 
 
 def test_a_job_gets_its_vectors_and_ends() -> None:
@@ -128,9 +82,118 @@ def test_a_failing_batch_costs_only_its_culprit() -> None:
     bench.batcher.add(make_embedding_job("bad", [(3,), (13,), (4,)]))
     bench.batcher.add(make_embedding_job("fine", [(5,)]))
     bench.run()
-    assert isinstance(bench.of("bad")[-1], Failed)
+    failed = bench.of("bad")[-1]
+    assert isinstance(failed, Failed) and "input 1" in failed.message
     assert len(bench.vectors("good")) == 3
     assert len(bench.vectors("fine")) == 1
+    # One batch, then one input at a time; nothing more of the job that has failed.
+    assert bench.embedder.batches[1:] == [(1,)] * 6
+
+
+def test_numbers_without_words_in_json_fail_their_job_alone() -> None:
+    bench = Bench()
+    draw = bench.embedder.embed
+
+    def spoil(parts: Sequence[InputPart]) -> list[np.ndarray]:
+        rows = draw(parts)
+        return [
+            row * np.float32(np.nan) if 13 in part.tokens else row
+            for part, row in zip(parts, rows, strict=True)
+        ]
+
+    bench.embedder.embed = spoil  # type: ignore[method-assign]
+    bench.batcher.add(make_embedding_job("bad", [(3,), (13,)]))
+    bench.batcher.add(make_embedding_job("good", [(3,)]))
+    bench.run()
+    assert isinstance(bench.of("bad")[-1], Failed)
+    assert len(bench.vectors("good")) == 1
+
+
+def test_vectors_are_shortened_before_they_are_scaled() -> None:
+    bench = Bench()
+    bench.batcher.add(make_embedding_job("whole", norm=UNSCALED))
+    bench.batcher.add(make_embedding_job("short", num_dimensions=3))
+    bench.run()
+    whole = bench.vectors("whole")[0]
+    told = next(event for event in bench.of("short") if isinstance(event, Vectors))
+    assert told.dimensions == 3
+    short = read_rows(told.vectors[0], 3)[0]
+    assert short == pytest.approx(whole[:3] / np.linalg.norm(whole[:3]))
+
+
+def test_a_long_input_is_read_in_parts_of_the_asked_size() -> None:
+    whole, parts = Bench(can_split=True), Bench(can_split=True)
+    for bench, size in ((whole, None), (parts, 50)):
+        bench.batcher.add(make_embedding_job("long", [tuple(range(2, 202)), (5, 6)]))
+        bench.batcher.add(make_embedding_job("short", [(7,)]))
+        bench.run(size)
+    assert max(map(sum, parts.embedder.batches)) == 50
+    for job in ("long", "short"):
+        assert np.array_equal(whole.vectors(job), parts.vectors(job))
+
+
+def test_without_pooling_each_token_has_a_row_told_in_pieces() -> None:
+    bench = Bench(20_000, pooling="none", can_split=True)
+    tokens = tuple(2 + i % 256 for i in range(9_000))
+    bench.batcher.add(make_embedding_job(inputs=[(3, 4), tokens]))
+    bench.run()
+    told = [event for event in bench.of("job") if isinstance(event, Vectors)]
+    rows = {0: 0, 1: 0}
+    for event in told:
+        assert len(event.vectors) == 1 and len(event.vectors[0]) <= 300_000
+        rows[event.first_index] += len(read_rows(event.vectors[0], 8))
+    assert rows == {0: 2, 1: 9_000}
+
+
+def test_a_cancelled_or_late_job_gives_its_place_back() -> None:
+    bench = Bench(can_split=True)
+    bench.batcher.add(make_embedding_job("cancelled", [(3,) * 300]))
+    bench.batcher.add(make_embedding_job("late", [(3,) * 300], deadline=1001.0))
+    bench.step(100)
+    bench.batcher.cancel("cancelled")
+    bench.step(100)
+    bench.now = 1002.0
+    bench.batcher.add(make_embedding_job("next", [(3,) * 512]))
+    bench.run(100)
+    assert isinstance(bench.of("late")[-1], Failed)
+    assert isinstance(bench.of("next")[-1], Done)
+
+
+@pytest.mark.parametrize("can_split", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_random_jobs_faults_and_cancels_leave_every_other_job_right(
+    seed: int, can_split: bool
+) -> None:
+    draw = random.Random(seed)
+    bench = Bench(can_split=can_split, fails_for=lambda tokens: 13 in tokens)
+    spared: dict[str, list[tuple[int, ...]]] = {}
+    for index in range(30):
+        name, is_bad = f"job{index}", draw.random() < 0.2
+        inputs = [
+            tuple(draw.choices(range(20, 90), k=draw.randint(1, 400)))
+            for _ in range(draw.randint(1, 12))
+        ]
+        if is_bad:
+            inputs[draw.randrange(len(inputs))] = (13,)
+        bench.batcher.add(make_embedding_job(name, inputs, norm=UNSCALED))
+        spared[name] = inputs
+        if draw.random() < 0.2:
+            victim = f"job{draw.randint(0, index)}"
+            bench.batcher.cancel(victim)
+        for _ in range(draw.randint(0, 3)):
+            bench.step(draw.choice([None, 16, 100]) if can_split else None)
+    bench.run()
+    for name, inputs in spared.items():
+        end = bench.of(name)[-1]
+        assert isinstance(end, Done | Failed)
+        assert isinstance(end, Failed) == any(t == (13,) for t in inputs) or (
+            isinstance(end, Done) and end.finish_reason is FinishReason.CANCELLED
+        )
+        if isinstance(end, Done) and end.finish_reason is FinishReason.EOS:
+            alone = Bench(can_split=can_split)
+            alone.batcher.add(make_embedding_job("job", inputs, norm=UNSCALED))
+            alone.run()
+            assert np.array_equal(alone.vectors("job"), bench.vectors(name))
 
 
 def test_cancel_and_deadline_end_a_job() -> None:

@@ -31,6 +31,11 @@ class Inbox:
             )
             return Outcome(self._of(job_id))
 
+    def so_far(self, job_id: str) -> Outcome:
+        """Give what was told of a job until now."""
+        with self._changed:
+            return Outcome(self._of(job_id))
+
     def wait_for_event(self, job_id: str) -> None:
         """Wait until anything was told of a job."""
         with self._changed:
