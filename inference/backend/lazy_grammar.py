@@ -16,9 +16,13 @@ from inference.backend.grammars import Grammars
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.sampling import GrammarTrigger, SamplingParams
 from inference.text.grammar import Budget
-from inference.text.grammar.triggers import Progress, Trigger, pattern_trigger, word_trigger
-
-MAX_TRIGGERS = 64
+from inference.text.grammar.triggers import (
+    MAX_TRIGGERS,
+    Progress,
+    Trigger,
+    pattern_trigger,
+    word_trigger,
+)
 
 
 class LazyConstraint:

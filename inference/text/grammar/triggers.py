@@ -16,6 +16,7 @@ from inference.text.grammar.checks import ROOT
 from inference.text.grammar.nodes import Node, Text
 from inference.text.grammar.regex import BadPattern, parse_search_pattern
 
+MAX_TRIGGERS = 64
 # Where more beginnings are open at once than these, the latest are let go.
 MAX_OPEN = 64
 _SKIPPED = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]|[^(|\\\[]", re.DOTALL)

@@ -16,6 +16,7 @@ from llamero.api.fields import (
     StrictInteger,
     StrictString,
 )
+from llamero.api.grammar_triggers import read_lazy_grammar
 from llamero.api.plugins import read_plugins
 from llamero.errors import InvalidValue, NotSupported
 
@@ -82,7 +83,7 @@ class SamplingSerializer(RequestSerializer):
     plugins = AnyValue(required=False)
     seed = StrictInteger(-1, 2**64 - 1, required=False)
     logit_bias = AnyValue(required=False)
-    grammar = StrictString(required=False)
+    grammar = AnyValue(required=False)
     json_schema = AnyValue(required=False)
     response_format = AnyValue(required=False)
     structured_outputs = AnyValue(required=False)
@@ -90,6 +91,9 @@ class SamplingSerializer(RequestSerializer):
     guided_regex = AnyValue(required=False)
     guided_choice = AnyValue(required=False)
     guided_grammar = AnyValue(required=False)
+    grammar_lazy = StrictBoolean(required=False)
+    grammar_triggers = AnyValue(required=False)
+    preserved_tokens = AnyValue(required=False)
     ignore_eos = StrictBoolean(required=False)
     min_tokens = StrictInteger(0, required=False)
     cache_prompt = StrictBoolean(required=False)
@@ -114,6 +118,7 @@ def read_sampling(fields: dict[str, Any], base: SamplingParams) -> SamplingParam
     chosen = {name: fields[name] for name in SamplingParams.__struct_fields__ if name in fields}
     chosen.pop("logit_bias", None)
     chosen["grammar"] = read_answer_form(fields)
+    chosen |= read_lazy_grammar(fields)
     chosen["seed"] = _read_seed(fields.get("seed", -1))
     chosen["samplers"] = _read_samplers(fields, base)
     if "plugins" in fields:
