@@ -103,7 +103,12 @@ class Candidates:
         """Choose by the probabilities that the logits left over mean; -1 where none is possible."""
         left = self._left()
         logits = left["logit"]
-        self._weights = np.exp(logits - logits.max())
+        best = logits.max()
+        if not -np.inf < best < np.inf:
+            # A temperature close to 0 makes the best infinite, and others too perhaps: the first
+            # is the best, as whatever sets such a temperature sorts.
+            return self.best()
+        self._weights = np.exp(logits - best)
         at = pick(self._weights, draw)
         return int(left["id"][at]) if at >= 0 else -1
 

@@ -14,6 +14,7 @@ from inference.backend.native_samplers import (
     NativeSamplers,
     chain_of,
     effective_samplers,
+    is_greedy,
     memory_length,
 )
 from inference.protocol.jobs import GenerationJob
@@ -49,7 +50,7 @@ class Chain:
         params = job.sampling
         self._candidates = candidates
         self._draws = Draws(params.seed)
-        self._is_greedy = params.temperature <= 0
+        self._is_greedy = is_greedy(params)
         self._selector = _selector_name(params)
         self._cut = _find_cut(params)
         self._parts = _open_parts(samplers, params, self._selector)
@@ -124,7 +125,7 @@ class _Touched:
 
 def _selector_name(params: SamplingParams) -> str:
     """Name the native sampler that picks; nothing where the pick is drawn by position."""
-    if params.temperature <= 0:
+    if is_greedy(params):
         return ""
     if params.mirostat:
         return "mirostat"
@@ -154,10 +155,10 @@ def _open_parts(
 def _find_cut(params: SamplingParams) -> Cut | None:
     """Tell what the first sampler that cuts can leave over; None where any token may matter."""
     names = [name for name in effective_samplers(params) if name not in _PENALTIES]
-    if params.mirostat and params.temperature > 0:
+    if params.mirostat and not is_greedy(params):
         return None
     if not names:
-        return Cut((0.0,), 1) if params.temperature <= 0 else None
+        return Cut((0.0,), 1) if is_greedy(params) else None
     if names[0] == "top_k":
         return Cut(_TOP_K_MARGINS, params.top_k)
     if names[0] == "min_p":

@@ -17,15 +17,22 @@ _MIROSTAT_M = 100
 _NUM_DRY_TEMPLATES = 8
 # llama.cpp takes its own seed for "a random one" to mean just that.
 _NUM_SEEDS = 2**32 - 1
+# Dividing by less could leave the range of a float.
+_COLDEST = 1e-5
+
+
+def is_greedy(params: SamplingParams) -> bool:
+    """Tell whether the most likely token is to be taken of those that are left."""
+    return params.temperature < _COLDEST
 
 
 def effective_samplers(params: SamplingParams) -> tuple[str, ...]:
-    """Name, in order, the samplers of a request that can change anything."""
-    names = params.samplers
-    if params.mirostat and params.temperature > 0:
+    """Name, in order and once, the samplers of a request that can change anything."""
+    names = tuple(dict.fromkeys(params.samplers))
+    if params.mirostat and not is_greedy(params):
         names = ("penalties", "dry", "temperature")
     names = tuple(name for name in names if name in _EFFECTS and _EFFECTS[name](params))
-    if params.temperature > 0 or "xtc" in names or "typ_p" in names:
+    if not is_greedy(params) or "xtc" in names or "typ_p" in names:
         return names
     # Whatever only cuts off a tail never cuts off the best token.
     return tuple(name for name in names if name in ("penalties", "dry"))
@@ -189,7 +196,7 @@ _EFFECTS: dict[str, Callable[[SamplingParams], bool]] = {
     "top_p": lambda params: params.top_p < 1,
     "min_p": lambda params: params.min_p > 0,
     "xtc": lambda params: params.xtc_probability > 0 and params.xtc_threshold <= 0.5,
-    "temperature": lambda params: params.temperature > 0,
+    "temperature": lambda params: not is_greedy(params),
 }
 _BUILDERS: dict[str, Callable[[LlamaModel, SamplingParams], Any]] = {
     "penalties": _penalties,

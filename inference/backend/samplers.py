@@ -9,7 +9,7 @@ from inference.backend.greedy import BestToken, WeighedTokens
 from inference.backend.lazy_grammar import open_constraint
 from inference.backend.llama_model import LlamaModel
 from inference.backend.logit_edits import LogitEdits
-from inference.backend.native_samplers import NativeSamplers, effective_samplers
+from inference.backend.native_samplers import NativeSamplers, effective_samplers, is_greedy
 from inference.backend.token_sampler import Chooser, TokenSampler
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob
@@ -42,7 +42,7 @@ class Samplers:
     def _open_chooser(self, job: GenerationJob) -> Chooser:
         params = job.sampling
         names = effective_samplers(params)
-        if params.temperature <= 0 and not names:
+        if is_greedy(params) and not names:
             return BestToken()
         is_plain = not params.mirostat and "adaptive_p" not in params.samplers
         if is_plain and not names:
