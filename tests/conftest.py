@@ -1,5 +1,6 @@
 """What tests share: a broker, real and tiny models, and a whole running Llamero."""
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ from tests.live import LiveLlamero, running_llamero
 from tests.models import fetch_minilm, fetch_smollm2
 from tests.processes import wait_until
 from tests.tiny_model import write_tiny_model
+
+# As in a replica: native threads that spin slow each other down where cores are shared.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 @pytest.fixture(scope="session")
