@@ -17,6 +17,7 @@ from inference.backend.plugins import installed_plugins
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ModelFacts, ReplicaSpec
 from inference.protocol.text import PairLayout
+from inference.text.cutting import TextCutter
 
 
 class LlamaModel:
@@ -31,6 +32,10 @@ class LlamaModel:
         self._pieces: dict[int, bytes] = {}
         self._texts: dict[int, bytes] = {}
         self._control_tokens = self._read_control_tokens()
+        self._cutter = TextCutter(
+            list(self._control_tokens),
+            has_words=llama_cpp.llama_vocab_type(self.vocab) == llama_cpp.LLAMA_VOCAB_TYPE_BPE,
+        )
         self._eog = frozenset(
             token
             for token in range(self.num_vocab)
@@ -38,6 +43,7 @@ class LlamaModel:
         )
         self.eog_tokens: NDArray[np.int32] = np.array(sorted(self._eog), np.int32)
         self.suppressed_tokens = self._read_suppressed_tokens()
+        self._facts = ModelFacts()
         self._facts = self._read_facts()
         self.grammars = Grammars(self)
 
@@ -47,6 +53,16 @@ class LlamaModel:
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         """Turn text into token ids; characters that are no Unicode scalar become U+FFFD."""
+        parts = self._cutter.cut(text)
+        tokens = self._tokenize(next(parts), add_special, parse_special)
+        num_suffix = self._facts.num_suffix_tokens if add_special else 0
+        suffix = tokens[len(tokens) - num_suffix :]
+        for part in parts:
+            del tokens[len(tokens) - num_suffix :]
+            tokens += [*self._tokenize(part, False, parse_special), *suffix]
+        return tokens
+
+    def _tokenize(self, text: str, add_special: bool, parse_special: bool) -> list[int]:
         data = text.encode("utf-8", "replace")
         size = len(data) + 8
         while True:
