@@ -45,6 +45,10 @@ class PrefixCache:
         """How many cells there are."""
         return self._ledger.num_cells
 
+    def limit_cells(self, num_cells: int) -> None:
+        """Count on no more cells than these, at least those in use."""
+        self._ledger.num_cells = max(num_cells, self._ledger.num_used)
+
     @property
     def num_free_cells(self) -> int:
         """How many cells hold nothing."""

@@ -55,7 +55,7 @@ class Engine:
         self._roster = Roster(self._seats, self._counters, sink, clock)
         settler = Settler(backend, self._cache, self._roster, self._counters, clock)
         self._shift = ContextShift(backend, self._cache, profile)
-        self._pressure = Pressure(self._seats, self._roster, self._counters)
+        self._pressure = Pressure(self._cache, self._seats, self._roster, self._counters)
         self._computer = Computer(backend, self._cache, self._roster, settler, self._pressure)
 
     @property

@@ -2,6 +2,7 @@
 
 import logging
 
+from inference.cache.prefix_cache import PrefixCache
 from inference.engine.counters import Counters
 from inference.engine.roster import Roster
 from inference.engine.scheduler import choose_victim
@@ -19,15 +20,34 @@ class Pressure:
     text stay as they are, and its tokens are computed again without being sampled again.
     """
 
-    def __init__(self, seats: Seats, roster: Roster, counters: Counters) -> None:
-        self._seats, self._roster, self._counters = seats, roster, counters
+    def __init__(
+        self, cache: PrefixCache, seats: Seats, roster: Roster, counters: Counters
+    ) -> None:
+        self._cache, self._seats = cache, seats
+        self._roster, self._counters = roster, counters
 
     def relieve(self) -> None:
-        """Choose a victim where the library found no room that should have been there."""
-        self.preempt(choose_victim(self._seats.running))
+        """Make room where the library found none, though there should have been some.
+
+        It has fewer cells than it was asked for, or counts them in another way: what is in use
+        now is all that may be counted on.
+        """
+        num_used = self._cache.num_cells
+        self._seats.make_room(self._cache.num_total_cells)
+        if self._cache.num_cells < num_used:
+            return
+        running = self._seats.running
+        self._make_way(choose_victim(running), keeps_cells=False)
+        if len(running) > 1:
+            logger.warning("the KV cache is full with %d cells", num_used)
+            self._cache.limit_cells(num_used)
 
     def preempt(self, sequence: Sequence) -> None:
-        """Have a sequence wait again; one that is alone will never fit, and fails."""
+        """Have a sequence wait again, so that the others find room."""
+        self._make_way(sequence, keeps_cells=True)
+
+    def _make_way(self, sequence: Sequence, *, keeps_cells: bool) -> None:
+        """Unseat a sequence; one that is alone will never fit, and fails."""
         if len(self._seats.running) == 1:
             message = "The KV cache of this deployment is too small for the request."
             self._roster.fail(sequence, ErrorCode.CONTEXT_LENGTH_EXCEEDED, message)
@@ -35,4 +55,4 @@ class Pressure:
         logger.info("job %s gives up %d cells", sequence.job.id, sequence.num_computed)
         self._counters.num_jobs_preempted += 1
         sequence.rewind()
-        self._seats.unseat(sequence)
+        self._seats.unseat(sequence, keeps_cells=keeps_cells)

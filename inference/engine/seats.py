@@ -59,11 +59,11 @@ class Seats:
         if not self._cache.is_split:
             self._lender.make_room(num_cells)
 
-    def unseat(self, sequence: Sequence) -> None:
-        """Have a running sequence wait again, first in line; its cells stay for who needs them."""
+    def unseat(self, sequence: Sequence, *, keeps_cells: bool) -> None:
+        """Have a running sequence wait again, first in line."""
         self._seated.remove(sequence)
         self._slots[sequence.slot] = None
-        self._lender.release(sequence.slot, keeps_cells=True)
+        self._lender.release(sequence.slot, keeps_cells=keeps_cells)
         sequence.slot, sequence.state = -1, SequenceState.WAITING
         self._waiting.appendleft(sequence)
 

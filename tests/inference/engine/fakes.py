@@ -56,16 +56,19 @@ class Bench:
         fails_for: Callable[[Slice], bool] = lambda _: False,
         state_window: int | None = None,
         draft_backend: FakeBackend | None = None,
+        can_shift: bool = True,
         **profile: Any,
     ) -> None:
         self.now = 1000.0
+        self.profile = RuntimeProfile(num_slots=num_slots, context_length=context_length, **profile)
         self.backend = FakeBackend(
             FakeModel(context_length),
             next_token=next_token,
             fails_for=fails_for,
             state_window=state_window,
+            num_cells=self.profile.kv_cells if self.profile.is_kv_unified else 0,
+            can_shift=can_shift,
         )
-        self.profile = RuntimeProfile(num_slots=num_slots, context_length=context_length, **profile)
         self.events: list[tuple[str, Event]] = []
         self.num_sink_calls = 0
         self.engine = Engine(
@@ -78,7 +81,7 @@ class Bench:
 
     def add(self, job: GenerationJob) -> None:
         """Admit a job and put it in."""
-        self.engine.add(admit(job, self.backend))
+        self.engine.add(admit(job, self.backend, self.profile))
 
     def step(self, count: int = 1) -> None:
         """Run steps, checking the invariants after each."""
