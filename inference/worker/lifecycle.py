@@ -26,6 +26,7 @@ from inference.worker.celery_app import build_app, run_worker, send_ticket
 from inference.worker.heartbeat import Heartbeat, StrayJobs, Watchdog
 from inference.worker.model_files import verify_files
 from inference.worker.relay_sink import RelaySink
+from inference.worker.score_head import check_score_head
 from inference.worker.settings import WorkerSettings
 from inference.worker.slots import Slots
 from inference.worker.status_board import StatusBoard
@@ -77,8 +78,14 @@ class Replica:
     def _load(self) -> LoadedEngine:
         spec = self._settings.spec
         verify_files(spec, self._settings.home)
+        check_score_head(spec)
         self._move_to(ReplicaState.LOADING)
-        return build_engine(spec, self._sink, self._board.report_progress)
+        return build_engine(
+            spec,
+            self._sink,
+            self._board.report_progress,
+            spill_directory=self._settings.home / "spill",
+        )
 
     def _serve(self, engine: LoadedEngine) -> int:
         spec = self._settings.spec
