@@ -35,17 +35,18 @@ def dispatcher(monkeypatch: pytest.MonkeyPatch) -> FakeDispatcher:
 
 
 @pytest.fixture(autouse=True)
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The models and keys there are."""
-    monkeypatch.setattr(model_choice, "find_served_model", _find)
-    monkeypatch.setattr(model_choice, "list_served_models", lambda: list(SERVED))
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ServedModel]]:
+    """The models and keys there are; a test may add models."""
+    models = list(SERVED)
+
+    def find(name: str) -> ServedModel | None:
+        return next((one for one in models if name == one.id or name in one.aliases), None)
+
+    monkeypatch.setattr(model_choice, "find_served_model", find)
+    monkeypatch.setattr(model_choice, "list_served_models", lambda: list(models))
     monkeypatch.setattr(authentication, "find_caller", _CALLERS.get)
     model_choice.recent_models.clear()
     model_choice.recent_lists.clear()
-    yield
+    yield models
     model_choice.recent_models.clear()
     model_choice.recent_lists.clear()
-
-
-def _find(name: str) -> ServedModel | None:
-    return next((one for one in SERVED if name == one.id or name in one.aliases), None)
