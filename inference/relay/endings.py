@@ -1,7 +1,7 @@
 """What a job is told when it ends outside its engine, as events and as constants of the scripts."""
 
 from inference.protocol.errors import ErrorCode
-from inference.protocol.events import Done, Failed, FinishReason, encode_event
+from inference.protocol.events import Done, Event, Failed, FinishReason, encode_event
 
 LOST_EVENT = Failed(
     ErrorCode.ENGINE_LOST,
@@ -24,7 +24,7 @@ CANCELLED_EVENT = Done(FinishReason.CANCELLED, 0, 0, 0)
 
 def lua_endings() -> str:
     """Give the events' JSON to the scripts, as Lua locals."""
-    events = {
+    events: dict[str, Event] = {
         "LATE_EVENT": LATE_EVENT,
         "UNSERVED_EVENT": UNSERVED_EVENT,
         "CRASHED_EVENT": CRASHED_EVENT,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import msgspec
 
@@ -63,7 +64,7 @@ class WaitingSet:
 
     def _read_tokens(self, job: str) -> tuple[int, ...]:
         """Give the tokens told by earlier attempts, none of which can write any more."""
-        entries = self._redis.xrange(events_key(job))
+        entries: Any = self._redis.xrange(events_key(job))
         events = (decode_event(fields[b"e"]) for _, fields in entries)
         return tuple(chain.from_iterable(e.token_ids for e in events if isinstance(e, Tokens)))
 

@@ -148,12 +148,6 @@ IMPORT_DIRS = [
 
 # The Redis-protocol server: broker, streams, leases. unix:///path.sock or redis://host:6379/0
 REDIS_URL = env.str("LLAMERO_REDIS_URL", default=f"unix://{valkey_socket(HOME)}")
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL]},
-    }
-}
 
 # --- Celery, the control side (replicas set themselves up: they know no Django) ---
 CELERY_BROKER_URL = broker_url(REDIS_URL)

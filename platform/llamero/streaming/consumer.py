@@ -24,7 +24,6 @@ from llamero.streaming.origins import has_allowed_host, has_own_origin
 
 logger = logging.getLogger(__name__)
 
-NO_LAYER = ""
 UNAUTHENTICATED = 4401
 NO_SUCH_PATH = 4404
 AUTH_TIMEOUT_SECONDS = 5.0
@@ -35,9 +34,6 @@ REVOKED = LlameroError(401, "key_revoked", "This key or session is no longer val
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Several chats on one socket; closing the socket ends them all at once."""
-
-    # No layer has this name: nothing is broadcast here, and Redis may be down.
-    channel_layer_alias = NO_LAYER
 
     def __init__(self) -> None:
         super().__init__()
@@ -199,8 +195,6 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 class UnknownPathConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Turns away sockets on paths that do not exist, without a traceback."""
-
-    channel_layer_alias = NO_LAYER
 
     async def connect(self) -> None:
         """Refuse the handshake."""
