@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from inference.backend.base import Model
 from inference.backend.fake import FakeEmbedder, fake_from_path
@@ -23,12 +24,16 @@ class LoadedEngine:
 
 
 def build_engine(
-    spec: ReplicaSpec, sink: EventSink, progress: Callable[[float], None]
+    spec: ReplicaSpec,
+    sink: EventSink,
+    progress: Callable[[float], None],
+    *,
+    spill_directory: Path | None = None,
 ) -> LoadedEngine:
     """Load the model of a spec; raises EngineError. A file named ``fake:...`` loads nothing.
 
     The sink gets all events of one step in one call, on the engine's thread, and must return in
-    microseconds.
+    microseconds. Cold prefixes may go to files in the spill directory, if the profile says so.
     """
     if spec.files[0].startswith(FAKE_PREFIX):
         return _build_fake(spec, sink)
@@ -45,10 +50,19 @@ def build_engine(
     backend = LlamaBackend(model, profile)
     draft_backend = open_draft_backend(spec, model) if profile.speculation == "draft" else None
     if not profile.serves_embeddings:
-        thread = EngineThread(backend, profile, sink, draft_backend=draft_backend)
+        thread = EngineThread(
+            backend, profile, sink, draft_backend=draft_backend, spill_directory=spill_directory
+        )
         return LoadedEngine(model, thread)
     embedder = open_embedder(model, profile, is_rank=False)
-    shared = SharedThread(backend, embedder, profile, sink, draft_backend=draft_backend)
+    shared = SharedThread(
+        backend,
+        embedder,
+        profile,
+        sink,
+        draft_backend=draft_backend,
+        spill_directory=spill_directory,
+    )
     return LoadedEngine(model, shared)
 
 

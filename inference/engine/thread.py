@@ -1,6 +1,7 @@
 """Where does the engine run? On one thread, fed by commands, asleep when there is no work."""
 
 import sys
+from pathlib import Path
 
 from inference.backend.base import Backend
 from inference.engine.admission import admit
@@ -32,9 +33,12 @@ class EngineThread:
         sink: EventSink,
         *,
         draft_backend: Backend | None = None,
+        spill_directory: Path | None = None,
     ) -> None:
         self._backend, self._profile = backend, profile
-        self._engine = Engine(backend, profile, sink, draft_backend=draft_backend)
+        self._engine = Engine(
+            backend, profile, sink, draft_backend=draft_backend, spill_directory=spill_directory
+        )
         self._thread: CommandThread[Sequence] = CommandThread(self._engine, "engine")
 
     def start(self) -> None:
