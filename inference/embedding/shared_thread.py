@@ -1,5 +1,7 @@
 """Where does a model run that both generates and embeds? On one thread, with a context for each."""
 
+from pathlib import Path
+
 import msgspec
 
 from inference.backend.base import Backend, Embedder
@@ -30,10 +32,13 @@ class SharedThread:
         sink: EventSink,
         *,
         draft_backend: Backend | None = None,
+        spill_directory: Path | None = None,
     ) -> None:
         self._backend = backend
         self._facts = embedder.model.facts()
-        self._engine = Engine(backend, profile, sink, draft_backend=draft_backend)
+        self._engine = Engine(
+            backend, profile, sink, draft_backend=draft_backend, spill_directory=spill_directory
+        )
         self._batcher = Batcher(embedder, sink)
         turns = Turns(self._engine, self._batcher, profile.prefill_chunk)
         self._thread: CommandThread[Sequence | EmbeddingJob] = CommandThread(turns, "engine")
