@@ -47,7 +47,7 @@ class TimerDispatcher:
 
         return Rendered(prompt="", tokens=(1, 2, 3))
 
-    async def submit(self, job: Any, *, max_queue: int) -> Any:
+    async def submit(self, job: Any, *, max_queue: int, max_owner_queue: int) -> Any:
         from llamero.dispatch.stream import JobStream
 
         stream = JobStream(

@@ -40,7 +40,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``speculation`` is empty, "ngram" or "draft"; ``num_draft_tokens`` bounds one guess.
     ``serves_embeddings`` lets a generative model answer embedding jobs too.
     ``min_dimensions`` is how far a client may shorten vectors, 0 not at all.
-    ``max_queue`` bounds waiting jobs.
+    ``max_queue`` bounds waiting jobs, ``max_queue_per_key`` those of one key.
     """
 
     context_length: int = 8192
@@ -72,6 +72,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     serves_embeddings: bool = False
     min_dimensions: int = 0
     max_queue: int = 512
+    max_queue_per_key: int = 128
     job_timeout_seconds: float = 600.0
 
     @property

@@ -25,6 +25,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name='deployment',
+            name='max_queue_per_key',
+            field=models.PositiveIntegerField(default=128, help_text='Jobs of one API key that may wait for a slot; more get a 429.', validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(100000)], verbose_name='queue per key'),
+        ),
+        migrations.AddField(
+            model_name='deployment',
             name='draft_version',
             field=models.ForeignKey(blank=True, help_text='A small model with the same vocabulary that guesses ahead. It is loaded beside the model when speculation asks it.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='drafting_deployments', to='models_registry.modelversion', verbose_name='draft model'),
         ),

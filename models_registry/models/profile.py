@@ -75,6 +75,12 @@ class ProfileColumns(models.Model):
         validators=between(0, 100_000),
         help_text="Jobs that may wait for a slot; more get a 503.",
     )
+    max_queue_per_key = models.PositiveIntegerField(
+        "queue per key",
+        default=128,
+        validators=between(0, 100_000),
+        help_text="Jobs of one API key that may wait for a slot; more get a 429.",
+    )
     job_timeout_seconds = models.FloatField(
         "job timeout",
         default=600.0,

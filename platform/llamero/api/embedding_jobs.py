@@ -51,7 +51,11 @@ async def compute_vectors(
         norm=norm,
         num_dimensions=num_dimensions,
     )
-    stream = await dispatcher.submit(job, max_queue=served.profile.max_queue)
+    stream = await dispatcher.submit(
+        job,
+        max_queue=served.profile.max_queue,
+        max_owner_queue=served.profile.max_queue_per_key,
+    )
     return await _gather(GenerationRun([stream]), len(inputs))
 
 

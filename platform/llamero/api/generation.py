@@ -18,11 +18,13 @@ from inference.protocol.replicas import ModelFacts
 from inference.protocol.sampling import SamplingParams
 from inference.protocol.text import RenderChat
 from llamero import dispatch
+from llamero.accounts.selectors import Caller
 from llamero.api.logit_bias import TextBiases, check_biases, find_tokens
 from llamero.api.plugins import check_plugins
 from llamero.api.questions import ask_prompt
 from llamero.api.run import GenerationRun, JobStream, SettledStream
 from llamero.api.sampling import sampling_of_choice
+from llamero.api.sharing import salt_of
 from llamero.errors import InvalidValue, LlameroError
 from models_registry.selectors import ServedModel
 
@@ -66,17 +68,17 @@ class ChatRequest:
     template_kwargs: dict[str, Any]
 
 
-async def open_chat(*, served: ServedModel, request: ChatRequest, owner: str) -> GenerationRun:
+async def open_chat(*, served: ServedModel, request: ChatRequest, caller: Caller) -> GenerationRun:
     """Render the messages and start their choices; raises LlameroError or EngineError."""
     question = RenderChat(messages=request.messages, template_kwargs=request.template_kwargs)
     rendered = await ask_prompt(served.deployment, question)
     return await open_run(
-        served=served, prompts=[rendered.tokens], settings=request.settings, owner=owner
+        served=served, prompts=[rendered.tokens], settings=request.settings, caller=caller
     )
 
 
 async def open_run(
-    *, served: ServedModel, prompts: Sequence[Prompt], settings: GenerationSettings, owner: str
+    *, served: ServedModel, prompts: Sequence[Prompt], settings: GenerationSettings, caller: Caller
 ) -> GenerationRun:
     """Start every choice of every prompt; either all are submitted or none is left behind."""
     check_num_jobs(len(prompts), settings)
@@ -87,7 +89,7 @@ async def open_run(
     check_plugins(settings.sampling.plugins, facts)
     for prompt in prompts:
         check_room(prompt, settings, facts)
-    maker = _JobMaker(served, settings, owner, dispatcher.gateway_id, facts.context_length)
+    maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts.context_length)
     streams: list[JobStream] = []
     try:
         for prompt, choice in product(prompts, range(settings.num_choices)):
@@ -95,7 +97,13 @@ async def open_run(
                 streams.append(SettledStream(len(prompt)))
                 continue
             job = maker.make(prompt, choice)
-            streams.append(await dispatcher.submit(job, max_queue=served.profile.max_queue))
+            streams.append(
+                await dispatcher.submit(
+                    job,
+                    max_queue=served.profile.max_queue,
+                    max_owner_queue=served.profile.max_queue_per_key,
+                )
+            )
     except BaseException:
         # Also when the client goes: nobody will read the jobs submitted so far.
         for stream in streams:
@@ -145,7 +153,7 @@ class _JobMaker:
 
     served: ServedModel
     settings: GenerationSettings
-    owner: str
+    caller: Caller
     gateway: str
     context_length: int
 
@@ -158,8 +166,8 @@ class _JobMaker:
         return GenerationJob(
             id=secrets.token_hex(12),
             deployment=self.served.deployment,
-            owner=self.owner,
-            salt=self.owner,
+            owner=self.caller.owner,
+            salt=salt_of(self.caller, self.served.profile.prefix_sharing),
             gateway=self.gateway,
             prompt_tokens=prompt,
             deadline=time.time() + self.served.profile.job_timeout_seconds,

@@ -135,7 +135,7 @@ class FakeDispatcher:
         self._check()
         return tuple(one for one in self.statuses if deployment in (None, one.deployment))
 
-    async def submit(self, job: Any, *, max_queue: int) -> FakeStream:
+    async def submit(self, job: Any, *, max_queue: int, max_owner_queue: int) -> FakeStream:
         self._check()
         if self.submit_error is not None and len(self.jobs) >= self.num_accepted:
             raise self.submit_error

@@ -84,7 +84,9 @@ class FakeDispatcher:
         """Describe a small model."""
         return ModelFacts(num_vocab=100, context_length=self.context_length)
 
-    async def submit(self, job: GenerationJob, *, max_queue: int) -> FakeStream:
+    async def submit(
+        self, job: GenerationJob, *, max_queue: int, max_owner_queue: int
+    ) -> FakeStream:
         """Take a job, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
