@@ -102,6 +102,7 @@ class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):
     """The job ended badly; the message is fit for the client.
 
     ``code`` is one of inference.protocol.errors.ErrorCode; ``is_retryable`` invites another try.
+    ``param`` names the field of the request that is wrong, if known.
     """
 
     code: str
@@ -109,6 +110,7 @@ class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):
     is_retryable: bool = False
     num_prompt_tokens: int = 0
     num_completion_tokens: int = 0
+    param: str = ""
 
 
 Event = Started | Progress | Tokens | PromptLogprobs | Vectors | Done | Failed

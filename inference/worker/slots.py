@@ -50,11 +50,19 @@ class Slots:
         self._submitted: set[str] = set()
         self._early_cancels: set[str] = set()
         self._is_draining = False
+        self.is_paused = False
+        self.num_tickets = 0
+
+    @property
+    def num_busy(self) -> int:
+        """Count the slots that have a job."""
+        return len(self._entered)
 
     def take_jobs(self) -> None:
-        """Run waiting jobs until there is none, or the replica drains."""
+        """Run waiting jobs until there is none, or the replica drains or stalls."""
+        self.num_tickets += 1
         finished: str | None = None
-        while not self._is_draining:
+        while not (self._is_draining or self.is_paused):
             try:
                 taken = self._waiting.take(self._replica, finished=finished)
             except (RedisError, OSError) as error:
@@ -111,7 +119,9 @@ class Slots:
         try:
             self._engine.submit(job)
         except EngineError as error:
-            self._sink([(job.id, Failed(error.code, error.message, error.is_retryable))])
+            param = error.param or ""
+            failed = Failed(error.code, error.message, error.is_retryable, param=param)
+            self._sink([(job.id, failed)])
         except Exception:  # a bug must cost its job, and never leave the client waiting
             logger.exception("job %s could not be submitted", job.id)
             message = "The engine failed on this request."

@@ -75,7 +75,7 @@ def from_failed(failed: Failed) -> LlameroError:
         code = ErrorCode(failed.code)
     except ValueError:
         code = ErrorCode.INTERNAL_ERROR
-    return from_engine_error(EngineError(code, failed.message))
+    return from_engine_error(EngineError(code, failed.message, param=failed.param or None))
 
 
 def describe_exception(error: Exception) -> LlameroError:
