@@ -7,7 +7,7 @@ from inference.backend.base import Slice
 from inference.backend.fake import EOS, FIRST_BYTE, FakeBackend, FakeModel
 from inference.engine.admission import admit
 from inference.engine.engine import Engine
-from inference.protocol.events import Done, Event, Failed, Started, Tokens
+from inference.protocol.events import Done, Event, Failed, Started, TokenLogprob, Tokens
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import RuntimeProfile
 
@@ -134,6 +134,11 @@ class Outcome:
         return [
             token for event in self.events if isinstance(event, Tokens) for token in event.token_ids
         ]
+
+    @property
+    def logprobs(self) -> list[TokenLogprob]:
+        """How likely each generated token was."""
+        return [one for event in self.events if isinstance(event, Tokens) for one in event.logprobs]
 
     @property
     def started(self) -> Started:

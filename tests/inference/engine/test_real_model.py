@@ -1,64 +1,15 @@
 """The whole engine on SmolLM2."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.events import Done, FinishReason, Tokens
-from inference.protocol.jobs import GenerationJob
-from inference.protocol.replicas import ModelKind, ReplicaSpec, RuntimeProfile
 from inference.protocol.sampling import SamplingParams
-from tests.inference.engine.fakes import Outcome
-from tests.inference.engine.inbox import Inbox
+from tests.inference.engine.replica import Replica, chat
 
 pytestmark = pytest.mark.model
-
-GREEDY = SamplingParams(temperature=0)
-
-
-class Replica:
-    """A running engine and its inbox."""
-
-    def __init__(self, path: Path) -> None:
-        self.inbox = Inbox()
-        spec = ReplicaSpec(
-            replica="r",
-            deployment="d",
-            model="m",
-            kind=ModelKind.CHAT,
-            files=(str(path),),
-            sha256=("",),
-            profile=RuntimeProfile(num_slots=4, context_length=1024),
-        )
-        self.loaded: LoadedEngine = build_engine(spec, self.inbox, lambda _: None)
-        self.loaded.runner.start()
-        self._num_jobs = 0
-
-    def submit(self, prompt: str, **fields: object) -> str:
-        """Submit a job and give its id."""
-        self._num_jobs += 1
-        model = self.loaded.model
-        values: dict[str, object] = {
-            "id": f"job{self._num_jobs}",
-            "deployment": "d",
-            "owner": "o",
-            "salt": "s",
-            "gateway": "g",
-            "prompt_tokens": tuple(model.tokenize(prompt, add_special=True, parse_special=True)),
-            "deadline": time.time() + 100,
-            "sampling": GREEDY,
-            "max_tokens": 8,
-        }
-        job = GenerationJob(**values | fields)  # type: ignore[arg-type]
-        self.loaded.runner.submit(job)
-        return job.id
-
-    def answer(self, prompt: str, **fields: object) -> Outcome:
-        """Run one job to its end."""
-        return self.inbox.wait_for_end(self.submit(prompt, **fields))
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +17,6 @@ def replica(smollm2_path: Path) -> Iterator[Replica]:
     replica = Replica(smollm2_path)
     yield replica
     replica.loaded.runner.stop()
-
-
-def chat(text: str) -> str:
-    return f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
 
 
 def test_a_chat_is_answered(replica: Replica) -> None:
