@@ -41,7 +41,7 @@ class Chat:
 async def open_chat(body: dict[str, Any], caller: Caller) -> Chat:
     """Validate, render and submit a chat; raises what the REST view would."""
     request, served = await database_sync_to_async(_prepare)(body, caller)
-    run = await generation.open_chat(served=served, request=request, owner=caller.owner)
+    run = await generation.open_chat(served=served, request=request, caller=caller)
     return Chat(served.id, run)
 
 

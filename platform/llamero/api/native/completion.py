@@ -42,7 +42,7 @@ class CompletionView(NativeView):
             await self._text_of(p, ids) for p, ids in zip(completion.prompts, prompts, strict=True)
         ]
         run = await open_run(
-            served=self.served, prompts=prompts, settings=settings, owner=caller_of(request).owner
+            served=self.served, prompts=prompts, settings=settings, caller=caller_of(request)
         )
         answer = CompletionAnswer(
             self.served, completion, tuple(texts), tuple(len(ids) for ids in prompts)

@@ -32,7 +32,7 @@ class ChatCompletionsView(AsyncAPIView):
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate."""
         settings = self.chat.settings
-        run = await open_chat(served=self.served, request=self.chat, owner=caller_of(request).owner)
+        run = await open_chat(served=self.served, request=self.chat, caller=caller_of(request))
         envelope = make_envelope("chatcmpl", self.served)
         if settings.stream:
             chunks = OpenAIChunks(

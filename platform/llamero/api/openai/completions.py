@@ -45,7 +45,7 @@ class CompletionsView(AsyncAPIView):
             served=self.served,
             prompts=prompts,
             settings=completion.settings,
-            owner=caller_of(request).owner,
+            caller=caller_of(request),
         )
         envelope = make_envelope("cmpl", self.served)
         num_tried = completion.settings.num_choices
