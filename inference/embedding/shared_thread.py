@@ -34,7 +34,7 @@ class SharedThread:
         draft_backend: Backend | None = None,
         spill_directory: Path | None = None,
     ) -> None:
-        self._backend = backend
+        self._backend, self._profile = backend, profile
         self._facts = embedder.model.facts()
         self._engine = Engine(
             backend, profile, sink, draft_backend=draft_backend, spill_directory=spill_directory
@@ -59,7 +59,7 @@ class SharedThread:
             check_inputs(job, self._facts)
             self._thread.add(job)
         else:
-            self._thread.add(admit(job, self._backend))
+            self._thread.add(admit(job, self._backend, self._profile))
 
     def cancel(self, job_id: str) -> None:
         """End a job before the next step."""

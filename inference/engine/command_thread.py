@@ -10,6 +10,9 @@ from inference.protocol.errors import EngineError, ErrorCode
 
 logger = logging.getLogger(__name__)
 
+_MAX_FAILURES = 10
+"""Steps in a row that may fail before the thread gives up, and its replica is started again."""
+
 Work = TypeVar("Work")
 Taken = TypeVar("Taken", contravariant=True)
 
@@ -81,7 +84,7 @@ class CommandThread(Generic[Work]):
         self._thread.join()
 
     def check_running(self) -> None:
-        """Raise EngineError once the thread is stopping: what is added then may never run."""
+        """Raise EngineError once the thread is stopping or dead: what is added may never run."""
         if self._is_stopping:
             raise EngineError(ErrorCode.ENGINE_LOST, "The replica is stopping.", is_retryable=True)
 
@@ -94,15 +97,35 @@ class CommandThread(Generic[Work]):
         self._commands.put(_Cancel(job_id))
 
     def _run(self) -> None:
-        stepper = self._stepper
+        try:
+            self._work()
+        except Exception:  # whatever it is, nobody may wait for a thread that is gone
+            logger.critical("the %s thread died", self._thread.name, exc_info=True)
+            self._is_stopping = True
+            self._lose_all()
+            return
+        self._lose_all()
+        self._stepper.close()
+
+    def _work(self) -> None:
+        """Step until told to stop; raises where one step after another fails."""
+        num_failures = 0
         while not self._is_stopping:
             try:
                 self._obey()
-                stepper.step()
+                self._stepper.step()
+                num_failures = 0
             except Exception:  # a bug must cost the jobs it met, never the replica
                 logger.exception("an engine step failed")
-                stepper.fail_all(ErrorCode.ENGINE_FAILED, "The engine failed.")
-                stepper.flush()
+                num_failures += 1
+                if num_failures > _MAX_FAILURES:
+                    raise
+                self._stepper.fail_all(ErrorCode.ENGINE_FAILED, "The engine failed.")
+                self._stepper.flush()
+
+    def _lose_all(self) -> None:
+        """End what runs and what was not begun, as worth a retry elsewhere."""
+        stepper = self._stepper
         while not self._commands.empty():
             match self._commands.get():
                 case _Add(work):
@@ -111,7 +134,6 @@ class CommandThread(Generic[Work]):
                     continue
         stepper.fail_all(ErrorCode.ENGINE_LOST, "The replica stopped.")
         stepper.flush()
-        stepper.close()
 
     def _obey(self) -> None:
         """Carry out all commands; sleep for the first one when there is nothing to do."""

@@ -123,3 +123,35 @@ def test_a_fake_embedding_engine_is_built_from_its_path(inbox: Inbox) -> None:
     loaded.runner.submit(job)
     assert inbox.wait_for_end("e").done.num_prompt_tokens == 1
     loaded.runner.stop()
+
+
+def test_a_thread_whose_every_step_fails_gives_up_and_refuses_more(
+    backend: FakeBackend, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    def explode(_: Sequence[int]) -> int:
+        raise RuntimeError("boom")
+
+    backend.next_token = explode
+    thread = EngineThread(backend, RuntimeProfile(num_slots=4, context_length=100_000), inbox)
+    thread.start()
+    for index in range(11):
+        thread.submit(make_job(f"job{index}", f"prompt {index}"))
+        assert inbox.wait_for_end(f"job{index}").failed.is_retryable
+    thread.stop()
+    assert "the engine thread died" in caplog.text
+    with pytest.raises(EngineError) as caught:
+        thread.submit(make_job("late"))
+    assert (caught.value.code, caught.value.is_retryable) == (ErrorCode.ENGINE_LOST, True)
+
+
+def test_an_engine_is_stopped_with_jobs_in_flight_again_and_again() -> None:
+    for turn in range(20):
+        backend, inbox = FakeBackend(FakeModel(100_000)), Inbox()
+        thread = EngineThread(backend, RuntimeProfile(num_slots=2, context_length=100_000), inbox)
+        thread.start()
+        for index in range(5):
+            thread.submit(make_job(f"job{index}", f"{turn} {index}", max_tokens=90_000))
+        thread.stop()
+        for index in range(5):
+            assert inbox.wait_for_end(f"job{index}").failed.code == ErrorCode.ENGINE_LOST
+        assert backend.num_open_samplers == 0
