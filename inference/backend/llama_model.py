@@ -32,10 +32,7 @@ class LlamaModel:
         self._pieces: dict[int, bytes] = {}
         self._texts: dict[int, bytes] = {}
         self._control_tokens = self._read_control_tokens()
-        self._cutter = TextCutter(
-            list(self._control_tokens),
-            has_words=llama_cpp.llama_vocab_type(self.vocab) == llama_cpp.LLAMA_VOCAB_TYPE_BPE,
-        )
+        self._cutter = TextCutter(list(self._control_tokens))
         self._eog = frozenset(
             token
             for token in range(self.num_vocab)
@@ -59,8 +56,20 @@ class LlamaModel:
         suffix = tokens[len(tokens) - num_suffix :]
         for part in parts:
             del tokens[len(tokens) - num_suffix :]
-            tokens += [*self._tokenize(part, False, parse_special), *suffix]
+            tokens += [*self._tokenize_rest(part, parse_special), *suffix]
         return tokens
+
+    def _tokenize_rest(self, part: str, parse_special: bool) -> list[int]:
+        """Tokenize a part that goes on after others.
+
+        Some tokenizers put a space before every text. A line break before the part takes it, and
+        both are dropped again.
+        """
+        lead = self._tokenize("\n", False, False)
+        tokens = self._tokenize("\n" + part, False, parse_special)
+        if tokens[: len(lead)] == lead:
+            return tokens[len(lead) :]
+        return self._tokenize(part, False, parse_special)
 
     def _tokenize(self, text: str, add_special: bool, parse_special: bool) -> list[int]:
         data = text.encode("utf-8", "replace")

@@ -1,18 +1,16 @@
 """Where can a long text be cut so that its parts make the same tokens as the whole?
 
 llama.cpp's splitters recurse once per character of a word, so that a word of a megabyte ends the
-process, and its search for control tokens takes the square of their number. A text is therefore
-handed to it in parts. Where a part has no safe place to end, it ends anywhere: the tokens still
-spell the same text, with other borders within one giant word.
+process; its search for control tokens takes the square of their number, and so do characters that
+a vocabulary spells by bytes. A text is therefore handed to it in parts. Where a part has no safe
+place to end, it ends anywhere: the tokens still spell the same text, with other borders within
+one giant word.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
 MAX_CHARS = 32 * 1024
-# A cut is looked for in the last so many characters of a part.
-_MARGIN = MAX_CHARS // 4
-
 # Every tokenizer that splits words begins a new one at each of these places.
 _BORDERS = (
     re.compile(r"(?<=[^\W\d_])(?= [^\W\d_])"),
@@ -22,17 +20,12 @@ _BORDERS = (
 
 
 class TextCutter:
-    """Cuts texts for one tokenizer, whose control tokens are never cut in two.
+    """Cuts texts for one tokenizer, whose control tokens are never cut in two."""
 
-    ``has_words``: the tokenizer splits text into words first. One that does not sees the whole
-    text between two control tokens, so only these are borders.
-    """
-
-    def __init__(self, markers: Sequence[str], *, has_words: bool) -> None:
+    def __init__(self, markers: Sequence[str]) -> None:
         ordered = sorted(filter(None, markers), key=len, reverse=True)
         self._markers = re.compile("|".join(map(re.escape, ordered))) if ordered else None
         self._longest = max(map(len, ordered), default=0)
-        self._has_words = has_words
 
     def cut(self, text: str) -> Iterator[str]:
         """Give the parts of a text in order; a short one is whole."""
@@ -45,29 +38,13 @@ class TextCutter:
             yield text[start:]
 
     def _find_end(self, text: str, start: int) -> int:
-        if not self._has_words:
-            return self._find_marker(text, start)
         limit = start + MAX_CHARS
         for border in _BORDERS:
-            ends = [found.start() for found in border.finditer(text, limit - _MARGIN, limit)]
+            ends = [found.start() for found in border.finditer(text, limit - MAX_CHARS // 4, limit)]
             whole = [end for end in ends[-3:] if self._outside_markers(text, end) == end]
             if whole:
                 return whole[-1]
         return self._outside_markers(text, limit)
-
-    def _find_marker(self, text: str, start: int) -> int:
-        """Find the last marker that begins within a part, or the next one behind it."""
-        if self._markers is None:
-            return len(text)
-        limit = start + MAX_CHARS
-        end = None
-        for found in self._markers.finditer(text, limit - _MARGIN):
-            if found.start() > limit and end is not None:
-                break
-            end = found.start()
-            if end > limit:
-                break
-        return len(text) if end is None else end
 
     def _outside_markers(self, text: str, end: int) -> int:
         """Move an end that lies within a marker to where the marker begins."""

@@ -1,9 +1,13 @@
 """Threads that answer questions about text: they need the vocabulary, but no slot."""
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
 
 from inference.backend.base import Model
 from inference.protocol.errors import EngineError, ErrorCode
@@ -15,6 +19,7 @@ from inference.protocol.text import (
     RenderChat,
     TextAnswer,
     TextQuestion,
+    TextRequest,
     Tokenize,
     Tokenized,
 )
@@ -29,7 +34,11 @@ NUM_THREADS = 2
 STACK_BYTES = 64 << 20  # llama.cpp splits text with regular expressions that recurse
 WAIT_SECONDS = 4.0
 RETRY_SECONDS = 0.5
-MAX_TEXT_BYTES = 8 << 20
+# A megabyte that is meant to be slow takes the tokenizer two or three seconds.
+MAX_TEXT_BYTES = 2 << 20
+# Longer questions have a thread of their own, and wait for each other alone.
+LONG_TEXT_CHARS = 128 << 10
+MAX_LONG_WAITING = 8
 
 
 class TextAnswers:
@@ -91,6 +100,8 @@ class TextAnswers:
         return Detokenized(text=self._model.detokenize(question.tokens).decode("utf-8", "replace"))
 
     def _render(self, question: RenderChat) -> TextAnswer:
+        if count_chars(question.messages) > MAX_TEXT_BYTES:
+            raise EngineError(ErrorCode.INVALID_PROMPT, "The messages are too long to tokenize.")
         return self._template.render(question)
 
 
@@ -100,12 +111,32 @@ def _check_sizes(texts: Iterable[str]) -> None:
             raise EngineError(ErrorCode.INVALID_PROMPT, "The text is too long to tokenize.")
 
 
+def count_chars(value: Any) -> int:
+    """Count the characters of all strings in a question, or in a part of one."""
+    count, waiting = 0, [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            count += len(part)
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+        elif isinstance(part, msgspec.Struct):
+            waiting += msgspec.structs.astuple(part)
+    return count
+
+
 class TextThreads:
-    """Takes questions from the deployment's lane until stopped."""
+    """Takes questions from the deployment's lane until stopped.
+
+    One thread answers long questions, so that however slow these are, short ones go on.
+    """
 
     def __init__(self, lane: TextLane, answers: TextAnswers) -> None:
         self._lane = lane
         self._answers = answers
+        self._long: queue.Queue[TextRequest] = queue.Queue(MAX_LONG_WAITING)
         self._is_stopping = False
 
     def start(self) -> None:
@@ -113,7 +144,8 @@ class TextThreads:
         before = threading.stack_size(STACK_BYTES)
         try:
             for number in range(NUM_THREADS):
-                threading.Thread(target=self._run, name=f"text-{number}", daemon=True).start()
+                self._start_thread(self._take_and_answer, f"text-{number}")
+            self._start_thread(self._answer_long, "text-long")
         finally:
             threading.stack_size(before)
 
@@ -121,13 +153,32 @@ class TextThreads:
         """Take no further question."""
         self._is_stopping = True
 
-    def _run(self) -> None:
+    def _start_thread(self, act: Callable[[], None], name: str) -> None:
+        threading.Thread(target=self._run, args=(act,), name=name, daemon=True).start()
+
+    def _run(self, act: Callable[[], None]) -> None:
         while not self._is_stopping:
-            self._retry(self._take_and_answer)
+            self._retry(act)
 
     def _take_and_answer(self) -> None:
         request = self._lane.take(WAIT_SECONDS)
-        if request is not None:
+        if request is None:
+            return
+        if count_chars(request.question) <= LONG_TEXT_CHARS:
+            self._lane.reply(request, self._answers.answer(request.question))
+            return
+        try:
+            self._long.put_nowait(request)
+        except queue.Full:
+            busy = "Too many long texts wait to be tokenized."
+            self._lane.reply(request, Refused(code=ErrorCode.QUEUE_FULL, message=busy))
+
+    def _answer_long(self) -> None:
+        try:
+            request = self._long.get(timeout=WAIT_SECONDS)
+        except queue.Empty:
+            return
+        if request.deadline > time.time():
             self._lane.reply(request, self._answers.answer(request.question))
 
     def _retry(self, act: Callable[[], None]) -> None:

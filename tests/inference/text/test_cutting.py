@@ -21,11 +21,10 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize("has_words", [True, False])
-def test_a_short_text_stays_whole(has_words: bool) -> None:
+def test_a_short_text_stays_whole() -> None:
     text = "some <|end|> words " * 100
-    assert list(TextCutter(MARKERS, has_words=has_words).cut(text)) == [text]
-    assert list(TextCutter([], has_words=has_words).cut("")) == [""]
+    assert list(TextCutter(MARKERS).cut(text)) == [text]
+    assert list(TextCutter([]).cut("")) == [""]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -34,14 +33,11 @@ def test_parts_join_to_the_text_and_no_marker_is_split(seed: int) -> None:
     text = "".join(
         chooser.choice(WORDS) + " " * chooser.randrange(2) for _ in range(chooser.randrange(40_000))
     )
-    for has_words in (True, False):
-        parts = list(TextCutter(MARKERS, has_words=has_words).cut(text))
-        assert "".join(parts) == text
-        pattern = "|".join(map(re.escape, MARKERS))
-        assert sum(len(re.findall(pattern, part)) for part in parts) == len(
-            re.findall(pattern, text)
-        )
-        assert all(len(part) <= MAX_CHARS for part in parts if has_words)
+    parts = list(TextCutter(MARKERS).cut(text))
+    assert "".join(parts) == text
+    assert all(len(part) <= MAX_CHARS for part in parts)
+    pattern = "|".join(map(re.escape, MARKERS))
+    assert sum(len(re.findall(pattern, part)) for part in parts) == len(re.findall(pattern, text))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +45,7 @@ def test_parts_join_to_the_text_and_no_marker_is_split(seed: int) -> None:
     [("word ", " word"), ("line\n", "line\n"), ("漢字，", "，漢字")],  # noqa: RUF001
 )
 def test_a_cut_is_at_a_border_of_words(unit: str, border: str) -> None:
-    parts = list(TextCutter(MARKERS, has_words=True).cut(unit * 20_000))
+    parts = list(TextCutter(MARKERS).cut(unit * 20_000))
     assert len(parts) > 1
     assert all(part.startswith(border) for part in parts[1:])
 
@@ -57,13 +53,6 @@ def test_a_cut_is_at_a_border_of_words(unit: str, border: str) -> None:
 @pytest.mark.parametrize("char", ["a", " ", "7", "\u0301", "👩\u200d"])
 def test_one_giant_word_is_cut_anywhere(char: str) -> None:
     text = char * 100_000
-    parts = list(TextCutter(MARKERS, has_words=True).cut(text))
+    parts = list(TextCutter(MARKERS).cut(text))
     assert "".join(parts) == text
     assert max(map(len, parts)) <= MAX_CHARS
-
-
-def test_without_words_only_markers_are_borders() -> None:
-    cutter = TextCutter(MARKERS, has_words=False)
-    giant = "a" * 200_000
-    assert list(cutter.cut(giant)) == [giant]
-    assert list(cutter.cut(giant + "</s>" + giant)) == [giant, "</s>" + giant]

@@ -1,5 +1,7 @@
 """Questions about text: answered without a slot, and never fatal."""
 
+import queue
+import threading
 import time
 from collections.abc import Iterator
 
@@ -13,6 +15,7 @@ from inference.protocol.text import (
     Detokenized,
     Refused,
     RenderChat,
+    TextAnswer,
     TextReply,
     TextRequest,
     Tokenize,
@@ -21,7 +24,7 @@ from inference.protocol.text import (
 from inference.relay.gateway import GatewayRelay
 from inference.text.render_pool import RenderPool
 from inference.worker import text_lane
-from inference.worker.text_lane import TextAnswers
+from inference.worker.text_lane import TextAnswers, TextThreads
 from tests.inference.worker.conftest import StartReplica
 from tests.inference.worker.replicas import Client
 
@@ -56,6 +59,76 @@ def test_too_long_texts_are_refused(answers: TextAnswers, monkeypatch: pytest.Mo
     answer = answers.answer(Tokenize(texts=("é" * 6,)))
     assert isinstance(answer, Refused)
     assert answer.code == ErrorCode.INVALID_PROMPT
+
+
+def test_too_long_messages_are_refused(
+    answers: TextAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_lane, "MAX_TEXT_BYTES", 10)
+    parts = [{"type": "text", "text": "a" * 6}, {"type": "text", "text": "b" * 6}]
+    answer = answers.answer(RenderChat(messages=({"role": "user", "content": parts},)))
+    assert isinstance(answer, Refused)
+    assert answer.code == ErrorCode.INVALID_PROMPT
+
+
+class SlowAnswers:
+    """Answers that wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.is_let_go = threading.Event()
+        self.begun: queue.Queue[str] = queue.Queue()
+
+    def answer(self, question: Tokenize) -> Tokenized:
+        self.begun.put(question.texts[0][:1])
+        if len(question.texts[0]) > 1:
+            assert self.is_let_go.wait(20)
+        return Tokenized(tokens=((1,),))
+
+
+class ListedLane:
+    """A lane of questions made beforehand."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.requests: queue.Queue[TextRequest] = queue.Queue()
+        self.replies: queue.Queue[tuple[str, TextAnswer]] = queue.Queue()
+        for number, text in enumerate(texts):
+            question = Tokenize(texts=(text,))
+            request = TextRequest(
+                id=f"{number}", gateway="gw", deadline=time.time() + 60, question=question
+            )
+            self.requests.put(request)
+
+    def take(self, timeout: float) -> TextRequest | None:
+        try:
+            return self.requests.get(timeout=0.05)
+        except queue.Empty:
+            return None
+
+    def reply(self, request: TextRequest, answer: TextAnswer) -> None:
+        self.replies.put((request.id, answer))
+
+
+def test_long_questions_never_hold_up_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_lane, "LONG_TEXT_CHARS", 10)
+    monkeypatch.setattr(text_lane, "WAIT_SECONDS", 0.05)
+    num_long = 1 + text_lane.MAX_LONG_WAITING
+    lane = ListedLane(["L" * 20] * (num_long + 3) + ["s"] * 4)
+    answers = SlowAnswers()
+    threads = TextThreads(lane, answers)  # type: ignore[arg-type]
+    threads.start()
+    try:
+        told: list[TextAnswer] = []
+        while sum(isinstance(answer, Tokenized) for answer in told) < 4:
+            told.append(lane.replies.get(timeout=10)[1])
+        answers.is_let_go.set()
+        while len(told) < num_long + 3 + 4:
+            told.append(lane.replies.get(timeout=10)[1])
+        refused = [answer for answer in told if isinstance(answer, Refused)]
+        assert 3 <= len(refused) <= 4
+        assert {answer.code for answer in refused} == {ErrorCode.QUEUE_FULL}
+    finally:
+        answers.is_let_go.set()
+        threads.stop()
 
 
 def test_a_model_without_template_refuses_chat(answers: TextAnswers) -> None:
