@@ -127,11 +127,15 @@ class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaState(StrEnum):
-    """starting -> loading -> ready -> draining -> stopped; any -> failed."""
+    """starting -> loading -> ready -> draining -> stopped; any -> failed; ready <-> stalled.
+
+    Stalled: the engine has jobs and makes no step. It gets no more; in the end it is restarted.
+    """
 
     STARTING = "starting"
     LOADING = "loading"
     READY = "ready"
+    STALLED = "stalled"
     DRAINING = "draining"
     STOPPED = "stopped"
     FAILED = "failed"

@@ -1,21 +1,17 @@
-"""How a replica shows each second that it lives, and looks whether all is well with it."""
+"""How a replica shows each second that it lives, and finds jobs it never heard of."""
 
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from inference.protocol.replicas import EngineStats, ReplicaStatus
+from inference.protocol.replicas import ReplicaStatus
 from inference.relay.connect import RedisError
 from inference.relay.registry import ReplicaRegistry
 
 logger = logging.getLogger(__name__)
 BEAT_SECONDS = 1.0
-WEDGED_SECONDS = 30.0
-SLOWEST_STEP_SECONDS = 300.0
-BUSY_SHARE = 0.2
 STRAY_BEATS = 3
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -65,40 +61,6 @@ class Heartbeat:
                 act()
         except (RedisError, OSError) as error:
             logger.warning("the heartbeat did not reach the server: %s", error)
-
-
-class Watchdog:
-    """Ends the process when the engine has jobs but makes no step.
-
-    A decode that hangs cannot be interrupted: the node agent restarts the replica. 30 seconds are
-    enough for a process that computes nothing; a large prompt on slow cores may take longer.
-    """
-
-    def __init__(
-        self,
-        stats: Callable[[], EngineStats],
-        end_process: Callable[[], None],
-        cpu_seconds: Callable[[], float] = time.process_time,
-    ) -> None:
-        self._stats = stats
-        self._end_process = end_process
-        self._cpu_seconds = cpu_seconds
-        self._num_steps = -1
-        self._progressed_at = 0.0
-        self._cpu_at_progress = 0.0
-
-    def check(self, now: float) -> None:
-        """Look at the engine's counters; ``now`` is monotonic."""
-        stats = self._stats()
-        if stats.num_steps != self._num_steps or not stats.num_running:
-            self._num_steps = stats.num_steps
-            self._progressed_at, self._cpu_at_progress = now, self._cpu_seconds()
-            return
-        seconds = now - self._progressed_at
-        is_busy = self._cpu_seconds() - self._cpu_at_progress > seconds * BUSY_SHARE
-        if seconds > (SLOWEST_STEP_SECONDS if is_busy else WEDGED_SECONDS):
-            logger.critical("the engine made no step for %.0f s", seconds)
-            self._end_process()
 
 
 class StrayJobs:

@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError
 
 from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.errors import EngineError
+from inference.protocol.names import ticket_queue
 from inference.protocol.replicas import ReplicaState
 from inference.relay.connect import RedisError, connect
 from inference.relay.mailbox import CancelInbox
@@ -23,7 +24,7 @@ from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
 from inference.text.render_pool import RenderPool
 from inference.worker.celery_app import build_app, run_worker, send_ticket
-from inference.worker.heartbeat import Heartbeat, StrayJobs, Watchdog
+from inference.worker.heartbeat import Heartbeat, StrayJobs
 from inference.worker.model_files import verify_files
 from inference.worker.relay_sink import RelaySink
 from inference.worker.score_head import check_score_head
@@ -31,10 +32,12 @@ from inference.worker.settings import WorkerSettings
 from inference.worker.slots import Slots
 from inference.worker.status_board import StatusBoard
 from inference.worker.text_lane import TextAnswers, TextThreads
+from inference.worker.watchdog import EngineWatch, TicketWatch
 
 logger = logging.getLogger(__name__)
 EXIT_LOAD_FAILED = 3
 EXIT_WEDGED = 70
+EXIT_DEAF = 0  # its jobs have no part in it
 LISTEN_SECONDS = 4.0
 FLUSH_SECONDS = 1.0
 
@@ -165,16 +168,44 @@ class Replica:
         self, engine: LoadedEngine, inbox: CancelInbox, running: RunningJobs
     ) -> None:
         strays = StrayJobs()
-        watchdog = Watchdog(engine.runner.stats, lambda: os._exit(EXIT_WEDGED))
+        check_progress = self._watch_progress(engine)
 
         def check() -> None:
-            watchdog.check(time.monotonic())
+            check_progress()
             for job in inbox.pending():
                 self._cancel(job)
             if lost := strays.find(running.ids(), self._sink.open_jobs()):
                 logger.error("%d jobs were taken without an answer", len(running.hand_back(lost)))
 
         self._heartbeat.after_beat(check)
+
+    def _watch_progress(self, engine: LoadedEngine) -> Callable[[], None]:
+        """Give what shows a standstill, and ends a process that will not get over it."""
+        spec, slots = self._settings.spec, self._slots
+        assert slots is not None
+        queue = ticket_queue(spec.deployment)
+        steps = EngineWatch(
+            lambda: engine.runner.stats().num_steps, lambda: bool(self._sink.open_jobs())
+        )
+        tickets = TicketWatch(
+            lambda: slots.num_tickets,
+            lambda: slots.num_busy < spec.profile.num_slots,
+            lambda: int(self._redis.llen(queue)),
+        )
+
+        def check() -> None:
+            now = time.monotonic()
+            standstill = steps.check(now)
+            if standstill.is_wedged:
+                logger.critical("the engine made no step for %.0f s", standstill.seconds)
+                os._exit(EXIT_WEDGED)
+            slots.is_paused = standstill.is_stalled
+            self._board.show_standstill(standstill)
+            if tickets.is_deaf(now):
+                logger.critical("tickets wait, and none is heard")
+                os._exit(EXIT_DEAF)
+
+        return check
 
     @staticmethod
     def _start_thread(name: str, target: Callable[[], None]) -> None:

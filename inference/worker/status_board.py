@@ -9,6 +9,7 @@ from inference.engine.build import LoadedEngine
 from inference.protocol.replicas import ReplicaState, ReplicaStatus
 from inference.worker.heartbeat import resident_bytes
 from inference.worker.settings import WorkerSettings
+from inference.worker.watchdog import Standstill
 
 
 class StatusBoard:
@@ -25,6 +26,14 @@ class StatusBoard:
     def report_progress(self, progress: float) -> None:
         """Take the loaded share of the model, 0 to 1."""
         self.progress = progress
+
+    def show_standstill(self, standstill: Standstill) -> None:
+        """Show that the engine has stopped making steps, or makes them again."""
+        if standstill.is_stalled and self.state in (ReplicaState.READY, ReplicaState.STALLED):
+            self.state = ReplicaState.STALLED
+            self.reason = f"The engine has made no step for {standstill.seconds:.0f} s."
+        elif self.state is ReplicaState.STALLED:
+            self.state, self.reason = ReplicaState.READY, ""
 
     def describe(self) -> ReplicaStatus:
         """Give the present status."""

@@ -31,6 +31,9 @@ def observe(
     if target.min_replicas == 0:
         return Verdict(DeploymentState.STOPPED, "It runs no replicas.")
     current = [status for status in statuses if status.generation == target.generation]
+    stalled = [status for status in current if status.state is ReplicaState.STALLED]
+    if stalled:
+        return Verdict(DeploymentState.FAILED, stalled[0].reason)
     failed = [status for status in current if status.state is ReplicaState.FAILED]
     if failed:
         return Verdict(DeploymentState.FAILED, failed[0].reason or "The replica ended.")

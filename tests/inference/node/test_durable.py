@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from inference.backend.fake import letter_by_checksum
-from inference.protocol.errors import ErrorCode
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Done, Event, Failed, Started, Tokens, Vectors
 from inference.protocol.jobs import EmbeddingJob, GenerationJob
-from inference.protocol.replicas import ModelKind
+from inference.protocol.replicas import ModelKind, ReplicaState
 from inference.relay.reaper import sweep
 from inference.relay.scripts import script
 from tests.inference.node.conftest import Node
@@ -105,6 +105,22 @@ async def test_embeddings_go_on_too(node: Node, client: Client) -> None:
         if isinstance(event, Vectors):
             vectors |= enumerate(event.vectors, start=event.first_index)
     assert sorted(vectors) == list(range(64))
+
+
+async def test_an_engine_that_hangs_is_not_ready(node: Node, client: Client) -> None:
+    node.want(make_spec(files=("fake:?hang_on=5",)))
+    client.wait_for_status()
+    job = make_job(prompt_tokens=(70, 5, 70))
+    await client.submit(job)
+    status = client.wait_for_status(state=ReplicaState.STALLED)
+    assert "no step for" in status.reason
+    with pytest.raises(EngineError) as caught:
+        await client.submit(make_job())
+    assert caught.value.code is ErrorCode.NO_READY_REPLICA
+    await client.cancel(job)
+    kill(status.pid)
+    client.wait_for_end(job)
+    client.wait_for_status(matches=lambda found: found.pid not in (0, status.pid))
 
 
 async def test_a_job_that_crashes_replicas_is_refused_and_its_neighbours_end_well(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inference.protocol.errors import ErrorCode
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Candidate, Done, Failed, FinishReason, TokenLogprob, Tokens
 from llamero.api import sse
 from llamero.api.run import fail_open_runs
@@ -212,6 +212,27 @@ async def test_a_queue_that_is_full_leaves_no_job_behind(dispatcher: FakeDispatc
     assert (answer.status, answer.error["code"]) == (503, "queue_full")
     assert int(answer.headers["retry-after"]) >= 1
     assert [one.is_closed for one in dispatcher.streams] == [True]
+
+
+async def test_a_key_with_too_many_waiting_is_429_and_told_when_there_is_room(
+    dispatcher: FakeDispatcher,
+) -> None:
+    dispatcher.num_accepted = 0
+    dispatcher.submit_error = EngineError(ErrorCode.KEY_QUEUE_FULL, "Too many.", retry_after=6.2)
+    answer = await post(URL, HI)
+    assert (answer.status, answer.error["type"]) == (429, "rate_limit_error")
+    assert answer.headers["retry-after"] == "7"
+
+
+async def test_a_request_that_ends_replicas_is_500_and_not_tried_again(
+    dispatcher: FakeDispatcher,
+) -> None:
+    dispatcher.num_accepted = 0
+    dispatcher.submit_error = EngineError(ErrorCode.REQUEST_CRASHED_ENGINE, "It crashed.")
+    answer = await post(URL, HI)
+    assert (answer.status, answer.error["code"]) == (500, "request_crashed_engine")
+    assert answer.headers["x-should-retry"] == "false"
+    assert "retry-after" not in answer.headers
 
 
 async def test_no_ready_replica_is_503(dispatcher: FakeDispatcher) -> None:
