@@ -19,7 +19,7 @@ from inference.text.grammar.regex import BadPattern, parse_search_pattern
 MAX_TRIGGERS = 64
 # Where more beginnings are open at once than these, the latest are let go.
 MAX_OPEN = 64
-_SKIPPED = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]|[^(|\\\[]", re.DOTALL)
+_SYMBOL = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]|\(\?:|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,8 @@ def pattern_trigger(pattern: str) -> Trigger:
     """Give the trigger of a regular expression; raises EngineError."""
     is_anchored, is_at_end = pattern.startswith("^"), _ends_with_anchor(pattern)
     bare = pattern[is_anchored : len(pattern) - is_at_end]
-    at = _first_group_or_bar(bare)
     try:
-        if bare.startswith("|", at) and len(bare) < len(pattern):
-            raise BadPattern("is not supported: it ties alternatives to the ends of the text")
-        is_group = bare.startswith("(", at) and not bare.startswith("(?", at)
-        at = at if is_group else 0
+        at = _first_group(bare, is_tied=len(bare) < len(pattern))
         before, body = parse_search_pattern(bare[:at]), parse_search_pattern(bare[at:])
     except BadPattern as error:
         raise EngineError(
@@ -96,12 +92,24 @@ def pattern_trigger(pattern: str) -> Trigger:
     return Trigger(before, body, is_anchored=is_anchored, is_at_end=is_at_end)
 
 
-def _first_group_or_bar(pattern: str) -> int:
-    """Find what comes first outside of all groups that capture nothing."""
-    at = 0
-    while found := _SKIPPED.match(pattern, at):
-        at = found.end()
-    return at
+def _first_group(pattern: str, *, is_tied: bool) -> int:
+    """Find the first group that captures; 0 where there is none, or only alternatives."""
+    depth = 0
+    for found in _SYMBOL.finditer(pattern):
+        match found[0]:
+            case "(?:":
+                depth += 1
+            case ")":
+                depth -= 1
+            case "(" if depth:
+                raise BadPattern("is not supported: a group captures within one that does not")
+            case "(":
+                return found.start()
+            case "|" if not depth and is_tied:
+                raise BadPattern("is not supported: it ties alternatives to the text's ends")
+            case "|" if not depth:
+                return 0
+    return 0
 
 
 def _ends_with_anchor(pattern: str) -> bool:
