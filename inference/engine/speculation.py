@@ -12,7 +12,7 @@ from inference.protocol.replicas import RuntimeProfile
 from inference.speculation.acceptance import Acceptance
 from inference.speculation.controller import Chance, Controller
 from inference.speculation.draft_model import DraftModel
-from inference.speculation.drafter import Drafter, Want
+from inference.speculation.drafter import NO_GUESS, Drafter, Guess, Want
 from inference.speculation.prompt_lookup import PromptLookup
 
 logger = logging.getLogger(__name__)
@@ -27,17 +27,17 @@ class _Guesswork:
     sequence: Sequence
     tokens: list[int]
     acceptance: Acceptance
-    guess: tuple[int, ...] = ()
+    guess: Guess = NO_GUESS
     began_at: int = 0
 
     def compare(self) -> None:
         """Learn from the tokens that came since the last guess."""
         arrived = self.tokens[self.began_at :]
-        for token, guessed in zip(arrived, self.guess, strict=False):
-            self.acceptance.learn(is_right=token == guessed)
+        for at, (token, guessed) in enumerate(zip(arrived, self.guess.tokens, strict=False)):
+            self.acceptance.learn(self.guess.strength + at, is_right=token == guessed)
             if token != guessed:
                 break
-        if not self.guess:
+        if not self.guess.tokens:
             for _ in arrived:
                 self.acceptance.forget()
 
@@ -66,12 +66,12 @@ class Speculator:
             return
         if self._drafter.is_free:
             self._guess(known, limits)
-            counts = self._choose(known, [len(one.guess) for one in known])
+            counts = self._choose(known, [len(one.guess.tokens) for one in known])
         else:
             counts = self._choose(known, limits)
             self._guess(known, counts)
         for one, count in zip(known, counts, strict=True):
-            one.sequence.drafts = one.guess[:count]
+            one.sequence.drafts = one.guess.tokens[:count]
 
     def observe(self, plan: StepPlan, seconds: float) -> None:
         """Learn what a step took; one with prompts in it tells nothing of guesses."""
@@ -91,14 +91,14 @@ class Speculator:
         """Find what is known of a sequence, and learn from what came since."""
         one = self._known.get(sequence.slot)
         if one is None or one.sequence is not sequence:
-            one = _Guesswork(sequence, [], Acceptance(self._drafter.prior))
+            one = _Guesswork(sequence, [], Acceptance(self._drafter.bounds, self._drafter.priors))
             self._known[sequence.slot] = one
         one.compare()
         if one.tokens is not sequence.tokens:
             # New in the slot, or its context was shifted: then the list is another one.
             one.tokens = sequence.tokens
             self._drafter.open(sequence.slot, one.tokens)
-        one.guess, one.began_at = (), len(one.tokens)
+        one.guess, one.began_at = NO_GUESS, len(one.tokens)
         return one
 
     def _close_ended(self) -> None:
@@ -117,7 +117,7 @@ class Speculator:
 
     def _choose(self, known: SequenceOf[_Guesswork], limits: SequenceOf[int]) -> list[int]:
         chances = [
-            Chance(one.sequence.slot, limit, one.acceptance.rate)
+            Chance(one.sequence.slot, limit, one.acceptance.rate(one.guess.strength))
             for one, limit in zip(known, limits, strict=True)
         ]
         return self._controller.choose(chances, self._drafter.round_seconds)

@@ -1,33 +1,38 @@
 """How often are the guesses for one sequence right?"""
 
+from bisect import bisect_right
+from collections.abc import Sequence
+
 _LEARNING = 0.12
 _FORGETTING = 0.01
 
 
 class Acceptance:
-    """A moving estimate of the chance that a guessed token is the one the model chooses.
+    """Moving estimates of the chance that a guessed token is the one the model chooses.
 
-    Every token counts for which there was a guess, computed or not: what would have been right
-    is known as soon as the token is. Without any guesses the estimate drifts back to what was
-    believed at first, so that a source of guesses gets another chance.
+    Guesses differ in strength: ``bounds`` part them into classes, and ``priors`` say what is
+    believed of each class at first. Every token counts for which there was a guess, computed or
+    not: what would have been right is known as soon as the token is. Without any guesses the
+    estimates drift back to what was believed at first, so that guessing gets another chance.
     """
 
-    __slots__ = ("_prior", "num_accepted", "num_drafted", "rate")
+    __slots__ = ("_bounds", "_priors", "_rates")
 
-    def __init__(self, prior: float) -> None:
-        self._prior = self.rate = prior
-        self.num_drafted = 0
-        self.num_accepted = 0
+    def __init__(self, bounds: Sequence[int], priors: Sequence[float]) -> None:
+        assert len(priors) == len(bounds) + 1
+        self._bounds, self._priors = bounds, priors
+        self._rates = list(priors)
 
-    def count_draft(self, num_drafted: int, num_accepted: int) -> None:
-        """Note guesses that were computed; all behind the first wrong one were in vain."""
-        self.num_drafted += num_drafted
-        self.num_accepted += num_accepted
+    def rate(self, strength: int) -> float:
+        """Give the chance of a guess of some strength."""
+        return self._rates[bisect_right(self._bounds, strength)]
 
-    def learn(self, *, is_right: bool) -> None:
+    def learn(self, strength: int, *, is_right: bool) -> None:
         """Note that a guess met its token."""
-        self.rate += _LEARNING * (is_right - self.rate)
+        at = bisect_right(self._bounds, strength)
+        self._rates[at] += _LEARNING * (is_right - self._rates[at])
 
     def forget(self) -> None:
         """Note that a token came for which nothing was guessed."""
-        self.rate += _FORGETTING * (self._prior - self.rate)
+        for at, prior in enumerate(self._priors):
+            self._rates[at] += _FORGETTING * (prior - self._rates[at])

@@ -10,6 +10,8 @@ _MARGIN_TO_START = 1.1
 _MIN_SHARE = 0.8
 """No sequence may lose more of its own speed than this leaves, whatever the others gain."""
 _SURE = 0.995
+_FIRST_DRAFTS = 3
+"""As many are tried while nothing is known of what they cost."""
 
 Call = tuple[Sequence[int], Sequence[int]]
 """The slots of one batch, and how many tokens each has in it."""
@@ -95,6 +97,8 @@ class Controller:
         """Take each guess that is likelier than its cost, as far as the rows of a step reach."""
         least_likely = self.cost.token_seconds * speed
         counts = [chance.limit(least_likely) for chance in chances]
+        if not self.cost.token_seconds:
+            counts = [min(count, _FIRST_DRAFTS) for count in counts]
         if sum(counts) > self._max_drafts_per_step:
             share = self._max_drafts_per_step // sum(count > 0 for count in counts)
             counts = [min(count, share) for count in counts]

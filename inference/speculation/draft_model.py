@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inference.backend.base import Backend, DecodeError, Row, Slice
-from inference.speculation.drafter import Want
+from inference.speculation.drafter import NO_GUESS, Guess, Want
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,8 @@ class DraftModel:
     """
 
     is_free = False
-    prior = 0.7
+    bounds: tuple[int, ...] = ()
+    priors: tuple[float, ...] = (0.7,)
 
     def __init__(
         self,
@@ -74,10 +75,10 @@ class DraftModel:
         if reader is not None:
             self._cells[slot] = reader.read
 
-    def draft(self, wants: Sequence[Want]) -> list[tuple[int, ...]]:
+    def draft(self, wants: Sequence[Want]) -> list[Guess]:
         """Guess greedily, in as many batches as the longest guess has tokens."""
         if self._num_failures >= _MAX_FAILURES:
-            return [()] * len(wants)
+            return [NO_GUESS] * len(wants)
         drafts = [_Draft(want, self._readers[want.slot]) for want in wants]
         try:
             open_drafts = self._read([draft for draft in drafts if self._has_room(draft)])
@@ -85,8 +86,8 @@ class DraftModel:
                 open_drafts = self._guess(open_drafts)
         except DecodeError as error:
             self._start_over(error)
-            return [()] * len(wants)
-        return [tuple(draft.found) for draft in drafts]
+            return [NO_GUESS] * len(wants)
+        return [Guess(tuple(draft.found)) for draft in drafts]
 
     def close_all(self) -> None:
         """Free the small model's context."""

@@ -14,14 +14,28 @@ class Want:
     min_likely: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The tokens that may come next, and how much speaks for them."""
+
+    tokens: tuple[int, ...] = ()
+    strength: int = 0
+
+
+NO_GUESS = Guess()
+
+
 class Drafter(Protocol):
     """Guesses how the sequences in the slots go on. Owned by the engine's thread."""
 
     is_free: bool
     """Whether guesses cost next to nothing, so that they can be made before they are wanted."""
 
-    prior: float
-    """How likely a guess is right while nothing is known of a sequence."""
+    bounds: tuple[int, ...]
+    """The strengths from which on a guess belongs to the next better class."""
+
+    priors: tuple[float, ...]
+    """How likely a guess of each class is right while nothing is known of a sequence."""
 
     round_seconds: float
     """What one more guess for all slots costs; 0 while that is not known."""
@@ -34,7 +48,7 @@ class Drafter(Protocol):
         """Forget the sequence in a slot."""
         ...
 
-    def draft(self, wants: Sequence[Want]) -> list[tuple[int, ...]]:
+    def draft(self, wants: Sequence[Want]) -> list[Guess]:
         """Guess for slots in ascending order; any may get fewer tokens than wanted, or none."""
         ...
 

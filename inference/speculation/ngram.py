@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from inference.speculation.drafter import NO_GUESS, Guess
+
 MIN_MATCH = 2
 MAX_MATCH = 16
 _MAX_TRIES = 16
@@ -36,14 +38,15 @@ class NgramIndex:
             before = token
         return end == len(tokens)
 
-    def guess(self, max_tokens: int) -> tuple[int, ...]:
+    def guess(self, max_tokens: int) -> Guess:
         """Repeat what followed the longest earlier match of the end; needs to have caught up.
 
-        Of equally long matches the latest counts. Only the latest few places where the last two
-        tokens met are compared, over a bounded length, so that the cost has a bound as well.
+        The strength of the guess is the length of the match. Of equally long matches the latest
+        counts. Only the latest few places where the last two tokens met are compared, over a
+        bounded length, so that the cost has a bound as well.
         """
         if max_tokens <= 0:
-            return ()
+            return NO_GUESS
         end = len(self._earlier) - 1
         at = self._earlier[end] if end > 0 else -1
         best, best_length = -1, 0
@@ -56,7 +59,7 @@ class NgramIndex:
                 if length == MAX_MATCH:
                     break
             at = self._earlier[at]
-        return self._continue(best, end, max_tokens) if best >= 0 else ()
+        return Guess(self._continue(best, end, max_tokens), best_length) if best >= 0 else NO_GUESS
 
     def _match_length(self, at: int, end: int) -> int:
         """Count the equal tokens before and at two positions whose pairs are equal."""

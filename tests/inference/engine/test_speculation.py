@@ -12,7 +12,7 @@ from inference.engine.speculation import Speculator
 from inference.protocol.events import FinishReason, Tokens
 from inference.protocol.jobs import GenerationJob
 from inference.speculation.controller import Chance, Controller
-from inference.speculation.drafter import Want
+from inference.speculation.drafter import Guess, Want
 from tests.inference.engine.fakes import Bench, Outcome, make_job, say
 
 ROUNDS = "to be or not to be or not to be or not to be or not to be"
@@ -33,7 +33,8 @@ class Oracle:
     """A drafter that knows the right answers, and gives wrong ones as often as it is told to."""
 
     is_free = False
-    prior = 0.5
+    bounds: tuple[int, ...] = ()
+    priors: tuple[float, ...] = (0.5,)
     round_seconds = 0.0
 
     def __init__(self, next_token: Callable[[Sequence[int]], int], seed: int) -> None:
@@ -47,8 +48,8 @@ class Oracle:
     def close(self, slot: int) -> None:
         del self._tokens[slot]
 
-    def draft(self, wants: Sequence[Want]) -> list[tuple[int, ...]]:
-        return [self._guess(want) for want in wants]
+    def draft(self, wants: Sequence[Want]) -> list[Guess]:
+        return [Guess(self._guess(want)) for want in wants]
 
     def close_all(self) -> None:
         self._tokens.clear()

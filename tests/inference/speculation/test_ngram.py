@@ -13,7 +13,7 @@ ENOUGH = 10_000
 def guess(tokens: Sequence[int], max_tokens: int = 4) -> tuple[int, ...]:
     index = NgramIndex(tokens)
     assert index.catch_up(ENOUGH)
-    return index.guess(max_tokens)
+    return index.guess(max_tokens).tokens
 
 
 def naive_guess(tokens: Sequence[int], max_tokens: int) -> tuple[int, ...]:
@@ -38,6 +38,12 @@ def test_a_longer_match_wins_over_a_later_one() -> None:
     assert guess([7, 1, 2, 3, 5, 1, 2, 4, 7, 1, 2], 1) == (3,)
 
 
+def test_a_guess_is_as_strong_as_its_match_is_long() -> None:
+    index = NgramIndex([9, 1, 2, 3, 4, 8, 1, 2, 3])
+    index.catch_up(ENOUGH)
+    assert (index.guess(1).tokens, index.guess(1).strength) == ((4,), 3)
+
+
 def test_the_latest_of_equal_matches_wins() -> None:
     assert guess([1, 2, 3, 1, 2, 4, 1, 2], 1) == (4,)
 
@@ -60,10 +66,10 @@ def test_tokens_are_indexed_in_bounded_bites() -> None:
     tokens = [1, 2, 3, 4, 1, 2]
     index = NgramIndex(tokens)
     assert [index.catch_up(2) for _ in range(3)] == [False, False, True]
-    assert index.guess(2) == (3, 4)
+    assert index.guess(2).tokens == (3, 4)
     tokens += [3]
     assert index.catch_up(2)
-    assert index.guess(2) == (4, 1)
+    assert index.guess(2).tokens == (4, 1)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -81,7 +87,7 @@ def test_it_agrees_with_the_naive_matcher(seed: int) -> None:
         while not index.catch_up(rng.randrange(1, 20)):
             pass
         length = rng.randrange(1, 12)
-        assert index.guess(length) == naive_guess(tokens, length) or _has_many(tokens)
+        assert index.guess(length).tokens == naive_guess(tokens, length) or _has_many(tokens)
 
 
 def _has_many(tokens: Sequence[int]) -> bool:
