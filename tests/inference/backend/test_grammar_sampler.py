@@ -129,6 +129,7 @@ def test_all_tokens_at_once_are_judged_like_each_alone(model: LlamaModel, text: 
 def judge_all(model: LlamaModel, grammars: Grammars, text: bytes, grammar: str) -> int:
     constraint = Constraint(grammars.find(grammar), Spelling(model))
     constraint.begin_with(text)
+    constraint._budget.left = 10**9
     row = np.zeros(model.num_vocab, np.float32)
     constraint.restrict(row)
     alone = [constraint.allows(token) for token in range(model.num_vocab)]
