@@ -25,7 +25,7 @@ Rows = NDArray[np.float32]
 
 
 def open_embedder(model: LlamaModel, profile: RuntimeProfile, *, is_rank: bool) -> Embedder:
-    """Make the context that suits the model; raises EngineError. The model learns of its vectors."""
+    """Make the context that suits the model, and have its facts say so; raises EngineError."""
     is_causal = _is_causal(model, profile)
     pooling = choose_pooling(model, profile.pooling, is_rank=is_rank, is_causal=is_causal)
     num_dimensions = int(
@@ -97,7 +97,7 @@ class CausalEmbedder:
         self._num_columns = num_dimensions
         self._pool: RowPool | None = None
         if pooling != "rank":
-            self._pool, pooling = RowPool(cast(Pooling, pooling), num_dimensions), "none"
+            self._pool, pooling = RowPool(cast("Pooling", pooling), num_dimensions), "none"
         size = _round_up(self.max_batch_tokens)
         with untouched_pages_released():
             params = _params(profile, pooling, _round_up(self.num_cells), size)

@@ -66,7 +66,7 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tokenized(msgspec.Struct, frozen=True, kw_only=True, tag="tokenized"):
-    """Token ids per text or pair; ``pieces`` (latin-1 text of each token's bytes) only when asked for."""
+    """Token ids per text or pair; ``pieces`` (each token's bytes as latin-1) when asked for."""
 
     tokens: tuple[tuple[int, ...], ...]
     pieces: tuple[tuple[str, ...], ...] = ()

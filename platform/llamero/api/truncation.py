@@ -1,4 +1,4 @@
-"""What becomes of an input that is too long: cut where the client asks for it, refused elsewhere."""
+"""What becomes of an input that is too long? It is cut where the client asks, else refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
