@@ -3,7 +3,8 @@
 Usage: PYTHONPATH=.:platform python benchmarks/vector_agreement.py
 
 all-MiniLM-L6-v2 with three poolings, SmolLM2 by its last token, and two tiny random rerankers: an
-encoder, and a causal model with a template. Prints the lowest cosine and the largest difference of scores.
+encoder, and a causal model with a template. Prints the lowest cosines and the largest differences
+of scores.
 """
 
 import json
