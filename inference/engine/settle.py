@@ -15,6 +15,8 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import FinishReason, Progress, PromptLogprobs
 
 logger = logging.getLogger(__name__)
+# A job that wants its answer whole still tells now and then: another replica can go on from there.
+WHOLE_TOKENS = 32
 
 
 class Settler:
@@ -107,7 +109,7 @@ class Settler:
             self._drop_wrong(sequence, len(drafts), num_right)
         if reason is not None:
             self._roster.finish(sequence, reason)
-        elif sequence.job.stream:
+        elif sequence.job.stream or len(sequence.unsent_tokens) >= WHOLE_TOKENS:
             self._roster.tell(sequence, drain_tokens(sequence))
 
     def _choose(self, sequence: Sequence, row: Row) -> tuple[int, FinishReason | None]:

@@ -366,3 +366,9 @@ def test_failures_carry_how_far_the_job_was() -> None:
     assert bench.outcome("job").failed == Failed(
         ErrorCode.ENGINE_LOST, "The replica stopped.", True, 5, 3
     )
+
+
+def test_a_long_answer_that_is_wanted_whole_is_told_in_large_parts() -> None:
+    outcome = Bench(next_token=say("x" * 70, 5)).answer(make_job(max_tokens=70, stream=False))
+    parts = [len(event.token_ids) for event in outcome.events if isinstance(event, Tokens)]
+    assert parts == [32, 32, 6]
