@@ -21,7 +21,7 @@ from pathlib import Path
 from peer import running_peer
 
 MODEL = "all-minilm-l6-v2"
-_WORDS = Path(__file__).read_text().split()
+_WORDS = [word for word in Path(__file__).read_text().split() if word.isalpha()]
 _HOST = "127.0.0.1"
 
 

@@ -42,6 +42,7 @@ class RowPool:
         total = rows.sum(axis=0, dtype=np.float64) + self._sums.get(seq_id, 0.0)
         count = len(rows) + self._counts.get(seq_id, 0)
         if is_last:
-            return (total / count).astype(np.float32)[np.newaxis]
+            mean: Rows = (total / count).astype(np.float32)[np.newaxis]
+            return mean
         self._sums[seq_id], self._counts[seq_id] = total, count
         return self._nothing

@@ -12,6 +12,9 @@ from inference.protocol.jobs import EmbeddingJob
 
 logger = logging.getLogger(__name__)
 
+_MAX_FAILURES = 10
+"""Batches in a row that may fail by a bug before the thread is told, which then gives up."""
+
 
 class Turns:
     """An engine and a batcher as one stepper, owned by one thread.
@@ -33,6 +36,7 @@ class Turns:
         self._slice_tokens = slice_tokens
         self._timer = timer
         self._owed_seconds = 0.0
+        self._num_failures = 0
 
     @property
     def has_work(self) -> bool:
@@ -80,7 +84,11 @@ class Turns:
     def _embed(self, max_tokens: int | None) -> None:
         try:
             self._batcher.step(max_tokens)
+            self._num_failures = 0
         except Exception:  # a bug in one half must not cost the jobs of the other
+            self._num_failures += 1
+            if self._num_failures > _MAX_FAILURES:
+                raise
             logger.exception("a batch of embeddings failed")
             self._batcher.fail_all(ErrorCode.ENGINE_FAILED, "The engine failed.")
             self._batcher.flush()

@@ -24,15 +24,16 @@ def scale_rows(rows: Rows, norm: int) -> Rows:
     largest = np.abs(wide).max(axis=1, keepdims=True, initial=0.0)
     largest[largest == 0] = 1
     if norm == INT16:
-        return (wide * (_INT16_RANGE / largest)).astype(np.float32)
-    if norm == EUCLIDEAN:
+        lengths = largest / _INT16_RANGE
+    elif norm == EUCLIDEAN:
         lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, np.newaxis]
     else:
         # Powers of numbers above one would overflow, of small ones vanish.
         powers = (np.abs(wide) / largest) ** norm
         lengths = largest * powers.sum(axis=1, keepdims=True) ** (1 / norm)
     lengths[lengths == 0] = 1
-    return (wide / lengths).astype(np.float32)
+    scaled: Rows = (wide / lengths).astype(np.float32)
+    return scaled
 
 
 def encode_rows(rows: Rows) -> str:

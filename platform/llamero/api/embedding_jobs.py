@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from inference.protocol.events import Done, Failed, Vectors
+from inference.protocol.events import Done, Failed, Started, Vectors
 from inference.protocol.jobs import EUCLIDEAN, EmbeddingJob
 from llamero import dispatch
 from llamero.api.errors import from_failed
@@ -23,6 +23,10 @@ class VectorRows:
 
     num_dimensions: int = 0
     texts: list[list[str]] = field(default_factory=list)
+
+    def restart(self) -> None:
+        """Forget what was told: a replica was lost, and another one begins again."""
+        self.texts = [[] for _ in self.texts]
 
     def add(self, event: Vectors) -> None:
         """Take the rows of an event."""
@@ -64,6 +68,8 @@ async def _gather(run: GenerationRun, num_inputs: int) -> VectorRows:
     try:
         async for _, event in run:
             match event:
+                case Started():
+                    rows.restart()
                 case Vectors():
                     rows.add(event)
                 case Failed():

@@ -151,3 +151,7 @@ def test_a_bug_in_one_half_costs_no_job_of_the_other() -> None:
     assert isinstance(failed, Failed) and failed.is_retryable
     assert failed.code == ErrorCode.ENGINE_FAILED
     assert isinstance(bench.ended("chat"), Done)
+    with pytest.raises(RuntimeError):
+        for index in range(20):
+            bench.turns.add(make_embedding_job(f"e{index}"))
+            bench.run()

@@ -207,3 +207,23 @@ async def test_a_wrong_kind_is_named() -> None:
 async def test_a_worker_that_tells_too_little_is_an_error(dispatcher: FakeDispatcher) -> None:
     dispatcher.script = lambda job: [Vectors(0, 4, (vector(1),)), Done(FinishReason.EOS, 9, 0, 0)]
     assert (await post(URL, {"model": "mini", "input": ["a", "b"]})).status == 500
+
+
+@pytest.mark.parametrize("url", [URL, "/embedding"])
+async def test_a_job_that_another_replica_begins_again_is_told_once(
+    dispatcher: FakeDispatcher, url: str
+) -> None:
+    dispatcher.script = lambda job: [
+        Started(0, 0),
+        Vectors(0, 4, (vector(7.0), vector(8.0))),
+        Started(0, 0),
+        Vectors(0, 4, (vector(1.0),)),
+        Vectors(1, 4, (vector(2.0), vector(3.0))),
+        Done(FinishReason.EOS, 9, 0, 0),
+    ]
+    document = (await post(url, {"model": "mini", "input": ["a", "b", "c"]})).json()
+    found = document["data"] if url == URL else document
+    vectors = [one["embedding"] for one in found]
+    first = vectors if url == URL else [rows[0] for rows in vectors]
+    assert all(len(rows) == 1 for rows in vectors) or url == URL
+    assert [row[0] for row in first] == [1.0, 2.0, 3.0]
