@@ -47,6 +47,11 @@ def parse_pattern(pattern: str) -> Node:
     return _Parser(pattern, PRINTABLE, _ASCII, (Repeat(Chars(PRINTABLE), 0, None),)).parse()
 
 
+def parse_exact_pattern(pattern: str) -> Node:
+    """Give the same for judging texts instead of writing them: of all characters."""
+    return _Parser(pattern, UNICODE, UNICODE, (Repeat(Chars(UNICODE), 0, None),)).parse()
+
+
 def parse_whole_pattern(pattern: str) -> Node:
     """Give the tree of the texts that a pattern matches from their beginning to their end."""
     return _Parser(pattern, _PLAIN, _ASCII, ()).parse()

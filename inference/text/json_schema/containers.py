@@ -10,9 +10,11 @@ from typing import Any, TypeAlias
 
 from inference.text.grammar.writer import literal, one_of
 from inference.text.json_schema.gbnf import BLANK, Grammar, json_text
+from inference.text.json_schema.key_patterns import KeyPatterns
 from inference.text.json_schema.keywords import read_bounds, read_required
 from inference.text.json_schema.references import join
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
+from inference.text.json_schema.strings import string_item
 from inference.text.json_schema.tries import other_key
 
 Convert: TypeAlias = Callable[[Any, str], str]
@@ -55,17 +57,24 @@ def object_item(grammar: Grammar, convert: Convert, schema: Mapping[str, Any], p
     if not isinstance(properties, dict):
         raise Refusal(f"{pointer}/properties", "must be an object")
     required = dict.fromkeys(read_required(schema, pointer))
-    is_free = "additionalProperties" not in schema and not properties and not required
+    patterns = KeyPatterns(schema.get("patternProperties", {}), pointer)
+    is_free = not (schema.keys() & {"additionalProperties"} or properties or required or patterns)
     additional = schema.get("additionalProperties", is_free)
     if is_free and not schema.keys() & {"minProperties", "maxProperties"}:
         return "object"
     declared = dict(properties)
     for name in required:
-        declared.setdefault(name, schema.get("additionalProperties", True))
+        declared.setdefault(
+            name, True if patterns.match(name) else schema.get("additionalProperties", True)
+        )
+    declared = {name: patterns.narrow(name, part) for name, part in declared.items()}
     least, most = read_bounds(schema, "minProperties", "maxProperties", pointer)
     pairs = _read_pairs(convert, declared, set(required), pointer)
     pairs = _keep_most(pairs, most, pointer)
-    others = _read_others(grammar, convert, additional, declared, pointer)
+    if patterns:
+        others = _read_pattern_pairs(grammar, convert, patterns, declared, pointer)
+    else:
+        others = _read_others(grammar, convert, additional, declared, pointer)
     if others is not _NO_OTHERS:
         room = None if most is None else most - len(pairs)
         others = _Others(others.item, 0, room)
@@ -133,6 +142,26 @@ def _read_others(
     except Unsatisfiable:
         return _NO_OTHERS
     key = other_key(grammar, declared)
+    return _Others(grammar.define(f'{key} ":" {BLANK} {item}'), 0, None)
+
+
+def _read_pattern_pairs(
+    grammar: Grammar,
+    convert: Convert,
+    patterns: KeyPatterns,
+    declared: dict[str, Any],
+    pointer: str,
+) -> _Others:
+    """Give pairs whose key matches the one pattern; where several might match, there are none."""
+    pattern = patterns.only_one_for_new_keys(declared)
+    if pattern is None:
+        return _NO_OTHERS
+    place = join(pointer, "patternProperties", pattern)
+    try:
+        item = convert(patterns.schemas[pattern], place)
+    except Unsatisfiable:
+        return _NO_OTHERS
+    key = string_item(grammar, {"pattern": pattern}, place)
     return _Others(grammar.define(f'{key} ":" {BLANK} {item}'), 0, None)
 
 

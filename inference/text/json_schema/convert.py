@@ -9,10 +9,11 @@ from typing import Any
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.text.grammar.writer import one_of
+from inference.text.json_schema.apart import may_overlap
 from inference.text.json_schema.containers import array_item, object_item
 from inference.text.json_schema.gbnf import Grammar, json_text
 from inference.text.json_schema.keywords import COMBINING, meaning, read_range, read_types
-from inference.text.json_schema.merge import merge
+from inference.text.json_schema.merge import APART, merge
 from inference.text.json_schema.numbers import integer_item, number_item
 from inference.text.json_schema.references import find_loop, join, resolve
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
@@ -99,7 +100,10 @@ class _Converter:
             return self._refer(words["$ref"], pointer)
         for name in ("anyOf", "oneOf"):
             if words.keys() == {name}:
-                return self._any(self.convert, self._list(words, name, pointer), pointer)
+                options = self._list(words, name, pointer)
+                if name == "oneOf":
+                    self._check_apart(self._set_apart(options), pointer)
+                return self._any(self.convert, options, pointer)
         if words.keys() == {"allOf"} and len(self._list(words, "allOf", pointer)) == 1:
             return self.convert(*self._list(words, "allOf", pointer)[0])
         options = [(option, pointer) for option in self._expand(words, pointer)]
@@ -132,14 +136,43 @@ class _Converter:
         if "$ref" in words:
             groups.append([(resolve(self._root, words["$ref"], pointer), words["$ref"])])
         groups += [[part] for part in self._list(words, "allOf", pointer)]
-        groups += [self._list(words, name, pointer) for name in ("anyOf", "oneOf") if name in words]
+        if "anyOf" in words:
+            groups.append(self._list(words, "anyOf", pointer))
         found = [{name: value for name, value in words.items() if name not in COMBINING}]
         for group in groups:
-            options = [
-                option for part in group if part[0] is not False for option in self._expand(*part)
-            ]
+            options = [option for part in group for option in self._possible(*part)]
+            found = self._merge_all(found, options, pointer)
+        if "oneOf" in words:
+            options = self._set_apart(self._list(words, "oneOf", pointer))
             found = self._merge_all(found, options, pointer)
         return found
+
+    def _possible(self, schema: Any, pointer: str) -> list[dict[str, Any]]:
+        """Give the alternatives of a schema, none where no value fits."""
+        try:
+            return self._expand(schema, pointer)
+        except Unsatisfiable:
+            return []
+
+    def _set_apart(self, options: list[tuple[Any, str]]) -> list[dict[str, Any]]:
+        """Give the alternatives of a ``oneOf``; each names those that may not allow the same."""
+        found = [(at, one) for at, option in enumerate(options) for one in self._possible(*option)]
+        return [
+            one | {APART: [*one.get(APART, []), *(other for i, other in found if i != at)]}
+            for at, one in found
+        ]
+
+    def _check_apart(self, options: list[dict[str, Any]], pointer: str) -> None:
+        """Refuse what is written for one alternative of a ``oneOf`` and might fit another."""
+        for option in options:
+            for other in option.get(APART, []):
+                self._spend()
+                if may_overlap(option, other, lambda part: self._possible(part, pointer)):
+                    raise Refusal(
+                        f"{pointer}/oneOf",
+                        "has alternatives that one value might fit both. Tell them apart by a "
+                        "required property with a const in each, or use anyOf",
+                    )
 
     def _merge_all(
         self, first: list[dict[str, Any]], second: list[dict[str, Any]], pointer: str
@@ -161,6 +194,7 @@ class _Converter:
         if not schema:
             return "value"
         self._spend({name: schema[name] for name in ("enum", "pattern") if name in schema})
+        self._check_apart([schema], pointer)
         if "enum" in schema or "const" in schema:
             return values_item(self._grammar, schema, pointer)
         types = [(kind, pointer) for kind in read_types(schema, pointer)]
@@ -225,6 +259,7 @@ class _Converter:
 
     def _spend(self, *read: Mapping[str, Any]) -> None:
         """Count a step and the schemas it reads as a whole."""
-        self._cost += 1 + sum(len(json_text(schema)) for schema in read) // _CHARS_PER_COST
+        read = tuple({name: part[name] for name in part if name != APART} for part in read)
+        self._cost += 1 + sum(map(len, map(json_text, read))) // _CHARS_PER_COST
         if self._cost > _MAX_COST or time.thread_time() > self._deadline:
             raise Refusal("#", "is too complex")

@@ -10,7 +10,14 @@ from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 MAX_COUNT = 2000
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 OBJECT = frozenset(
-    {"properties", "required", "additionalProperties", "minProperties", "maxProperties"}
+    {
+        "properties",
+        "patternProperties",
+        "required",
+        "additionalProperties",
+        "minProperties",
+        "maxProperties",
+    }
 )
 ARRAY = frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems"})
 STRING = frozenset({"minLength", "maxLength", "pattern", "format"})
@@ -25,7 +32,6 @@ REFUSED = frozenset(
         "if",
         "then",
         "else",
-        "patternProperties",
         "propertyNames",
         "dependencies",
         "dependentRequired",

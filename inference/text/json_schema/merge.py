@@ -8,6 +8,8 @@ from inference.text.json_schema.keywords import read_required, read_types
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
 Schema = Mapping[str, Any]
+# No word of a client's: the schemas that may not allow what this one does.
+APART = "$apart"
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 
@@ -110,5 +112,6 @@ _JOINS: dict[str, Callable[[Schema, Schema, str], Any]] = {
     "const": _join_consts,
     "items": _both("items"),
     "additionalProperties": _both("additionalProperties"),
+    APART: lambda first, second, _: first[APART] + second[APART],
     "uniqueItems": lambda first, second, _: first["uniqueItems"] or second["uniqueItems"],
 }

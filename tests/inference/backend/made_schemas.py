@@ -16,7 +16,20 @@ _PATTERNS = (
     "[A-C]",
     r"^(\(\d+\))?x{0,3}$",
 )
-_FORMATS = ("date", "time", "date-time", "uuid", "ipv4", "email")
+_FORMATS = (
+    "date",
+    "time",
+    "date-time",
+    "duration",
+    "uuid",
+    "ipv4",
+    "ipv6",
+    "email",
+    "hostname",
+    "uri",
+    "json-pointer",
+    "color",
+)
 _VALUES: tuple[Any, ...] = (
     "a",
     "ab",
@@ -120,6 +133,9 @@ class _Maker:
             schema["required"] = [name for name in names if self._maybe()]
         if self._maybe():
             schema["additionalProperties"] = self._random.choice((False, True, self.make(0)))
+        if self._maybe(0.1):
+            pattern = self._random.choice(("^x-", "^[a-c]{2,3}$", "q"))
+            schema["patternProperties"] = {pattern: self.make(0)}
         if self._maybe(0.2):
             schema["minProperties"] = self._random.randrange(3)
         if self._maybe(0.2):
@@ -139,7 +155,17 @@ class _Maker:
         return schema
 
     def _choice(self, depth: int) -> Any:
+        if self._maybe(0.3):
+            return {"oneOf": [self._tagged(tag, depth) for tag in ("x", "y", "z")]}
+        if self._maybe(0.3):
+            return {"oneOf": [self.make(depth) for _ in range(self._random.randrange(1, 4))]}
         return {"anyOf": [self.make(depth) for _ in range(self._random.randrange(1, 4))]}
+
+    def _tagged(self, tag: str, depth: int) -> Any:
+        schema = self._object(depth)
+        schema["properties"] |= {"tag": {"const": tag}}
+        schema["required"] = [*schema.get("required", []), "tag"]
+        return schema
 
     def _combined(self, depth: int) -> Any:
         parts = [self._object(depth) for _ in range(2)]

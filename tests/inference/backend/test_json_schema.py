@@ -15,8 +15,8 @@ from inference.text.json_schema import schema_to_grammar
 from tests.inference.backend.grammar_walk import accepts, write_at_random
 from tests.inference.backend.made_schemas import make_schema
 
-NUM_SCHEMAS = 300
-CHECKER = jsonschema.FormatChecker(("date", "uuid", "ipv4"))
+NUM_SCHEMAS = 400
+CHECKER = jsonschema.FormatChecker(("date", "uuid", "ipv4", "ipv6", "email"))
 
 
 def test_every_text_of_a_made_schema_is_valid(backend: LlamaBackend) -> None:
@@ -37,8 +37,8 @@ def test_every_text_of_a_made_schema_is_valid(backend: LlamaBackend) -> None:
             if text is not None:
                 num_written += 1
                 validator.validate(json.loads(text))
-    assert num_refused < NUM_SCHEMAS // 6
-    assert num_written > NUM_SCHEMAS * 1.4
+    assert num_refused < NUM_SCHEMAS // 3
+    assert num_written > NUM_SCHEMAS * 1.2
 
 
 NODE = {
@@ -136,6 +136,30 @@ PERSON = {
             ['{"a":1}', "{}"],
             ['{"age":1}'],
         ),
+        (
+            {"type": "object", "patternProperties": {"^x-": {"type": "integer"}}},
+            ["{}", '{"x-a":1,"x-":2}'],
+            ['{"a":1}', '{"x-a":"1"}', '{"x-a":1,"b":2}'],
+        ),
+        (
+            {
+                "properties": {"x-a": {"minimum": 5}, "b": {"type": "null"}},
+                "patternProperties": {"^x-": {"type": "integer"}},
+                "required": ["x-a"],
+                "additionalProperties": False,
+            },
+            ['{"x-a":5,"b":null}'],
+            ['{"x-a":4}', '{"x-a":5.5}', '{"x-a":5,"x-b":1}'],
+        ),
+        ({"type": "string", "format": "ipv6"}, ['"::1"', '"1:2::8"'], ['"1::2::3"', '"1:2"']),
+        (
+            {"type": "string", "format": "email"},
+            ['"a.b@c-d.example.org"'],
+            ['"a@b"', '"@c.de"', '"a b@c.de"'],
+        ),
+        ({"type": "string", "format": "duration"}, ['"P1Y2M"', '"PT5S"'], ['"P"', '"P1S"']),
+        ({"type": "string", "format": "uri"}, ['"https://a.b/c?d#e"'], ['"a.b"', '"http://"']),
+        ({"type": "string", "pattern": "^(a*|b?)*c+?$"}, ['"aabac"', '"c"'], ['"ab"']),
         ({"type": "object", "properties": {"a": False, "b": True}}, ['{"b":1}', "{}"], ['{"a":1}']),
     ],
 )

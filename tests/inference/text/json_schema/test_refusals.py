@@ -74,7 +74,11 @@ def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
     [
         ({"not": {}}, "#/not"),
         ({"if": {}, "then": {}}, "#/if"),
-        ({"type": "object", "patternProperties": {}}, "#/patternProperties"),
+        ({"type": "object", "patternProperties": []}, "#/patternProperties"),
+        ({"type": "object", "patternProperties": {"(?=a)": {}}}, "#/patternProperties"),
+        ({"type": "object", "patternProperties": {"a": {}, "b": {}}}, "several patterns"),
+        ({"type": "object", "propertyNames": {}}, "#/propertyNames"),
+        ({"type": "string", "format": "regex"}, "#/format"),
         ({"type": "object", "unevaluatedProperties": False}, "#/unevaluatedProperties"),
         ({"type": "number", "multipleOf": 2}, "#/multipleOf"),
         ({"type": "array", "uniqueItems": True}, "#/uniqueItems"),
