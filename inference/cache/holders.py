@@ -14,7 +14,8 @@ class Cells:
 
     ``tokens`` is the running sequence's own list, so that a step costs the cache nothing. While a
     slot is leased the first ``num_promised`` of them are known to others, computed or not.
-    Nothing behind ``num_usable`` may be reused.
+    Nothing behind ``num_usable`` may be reused. At ``pause_at`` tokens a step ends in any case, so
+    that what cannot be cut can be copied then.
     """
 
     __slots__ = (
@@ -23,6 +24,7 @@ class Cells:
         "num_promised",
         "num_usable",
         "order",
+        "pause_at",
         "scope",
         "slot",
         "tokens",
@@ -40,7 +42,7 @@ class Cells:
         """Hold nothing."""
         self.scope: Scope | None = None
         self.tokens: list[int] = []
-        self.num_computed = self.num_promised = self.num_usable = 0
+        self.num_computed = self.num_promised = self.num_usable = self.pause_at = 0
 
     @property
     def num_tokens(self) -> int:

@@ -111,6 +111,7 @@ class PrefixCache:
         num_promised: int,
         num_computed: int = 0,
         source: Holder | None = None,
+        pause_at: int = 0,
     ) -> None:
         """Say what a leased slot computes from now on; ``tokens`` is shared, not copied.
 
@@ -124,7 +125,7 @@ class PrefixCache:
         cells.scope, cells.tokens, cells.num_computed = scope, tokens, num_computed
         cells.num_usable = num_promised if self.is_exact else sys.maxsize
         if scope is not None:
-            cells.num_promised = num_promised
+            cells.num_promised, cells.pause_at = num_promised, pause_at
             self._tree(scope).insert(tokens[:num_promised], cells)
 
     def advance(self, slot: int, num_computed: int) -> None:
@@ -192,6 +193,17 @@ class PrefixCache:
         best = now if now.num_tokens >= here.num_tokens + MIN_GAIN else here
         return later if later.num_promised >= best.num_tokens + MIN_GAIN else best
 
+    def find_fork(self, scope: Scope, prompt: Sequence[int]) -> int:
+        """Tell where a prompt leaves the way of others, if what they hold cannot be cut there.
+
+        Who computes the prompt should pause there: the state of that moment serves all who come
+        the same way. 0 where there is no such place.
+        """
+        if self._rules.can_cut_all:
+            return 0
+        longest = next(iter(self._matches(scope, prompt, len(prompt) - 1)), None)
+        return self._rules.floor(longest[0]) if longest else 0
+
     def is_catching_up(self, match: Match) -> bool:
         """Tell whether what a match promised is still being computed."""
         return self._rules.is_catching_up(match)
@@ -238,6 +250,14 @@ class PrefixCache:
             return False
         num_lost = self.num_lost(slot, num_kept)
         return num_lost >= MIN_GAIN and num_lost * MAX_WASTE >= self._cells[slot].num_computed
+
+    def is_pausing(self, slot: int) -> bool:
+        """Tell whether a slot is where its state should be saved, and none is."""
+        cells = self._cells[slot]
+        if not 0 < cells.pause_at == cells.num_computed or not self.max_state_bytes:
+            return False
+        found = self._matches(cells.scope, cells.tokens, cells.pause_at)
+        return not any(isinstance(one, Blob) and one.num_tokens == length for length, one in found)
 
     def save(self, slot: int, state: memoryview) -> None:
         """Keep the state of all that a slot holds, instead of shorter states it stands for."""
@@ -312,7 +332,7 @@ class PrefixCache:
         if isinstance(source, Cells):
             source.used_at = self._tick()
         elif source is not None and source in self._store:
-            if source.num_tokens - num_tokens < MIN_GAIN:
+            if self._rules.can_cut_all and source.num_tokens - num_tokens < MIN_GAIN:
                 self._discard(source)
             else:
                 self._store.touch(source)

@@ -31,17 +31,13 @@ class ReuseRules:
 
     def judge(self, holder: Holder, length: int, own: Cells) -> Match:
         """Tell what a holder that shares so many tokens with a prompt can lend to a slot."""
-        now = self._floor(min(length, holder.num_tokens))
+        now = self.floor(min(length, holder.num_tokens))
         if not self.can_cut(holder, now, own) or self._is_wasteful(holder, now, own):
             now = 0
         if isinstance(holder, Blob):
             return Match(holder, now, now)
-        later = now
-        if holder.is_leased and holder.order < own.order:
-            promised = self._floor(min(length, holder.num_promised, holder.num_usable))
-            if self._can_cut_later(holder, promised):
-                later = max(now, promised)
-        return Match(holder, now, later, holder.order)
+        later = self._promise(holder, length) if holder.order < own.order else 0
+        return Match(holder, now, max(now, later), holder.order)
 
     def can_cut(self, holder: Holder, num_tokens: int, own: Cells | None) -> bool:
         """Tell whether a holder is still complete once cut to its first tokens, for a slot."""
@@ -50,6 +46,11 @@ class ReuseRules:
             return True
         is_all_there = holder is own or self._is_free(holder)
         return self.window > 0 and is_all_there
+
+    @property
+    def can_cut_all(self) -> bool:
+        """Whether every holder can be cut to any of its beginnings."""
+        return self.window is None
 
     def stands_for(self, blob: Blob, other: Blob) -> bool:
         """Tell whether a blob makes another of its beginnings needless."""
@@ -71,11 +72,18 @@ class ReuseRules:
         """Give the number of tokens whose state is copied to take from a holder."""
         return 0 if holder is None or self._is_free(holder) else _length(holder)
 
-    def _can_cut_later(self, holder: Cells, num_tokens: int) -> bool:
-        """Tell the same as ``can_cut`` for the moment a running holder has computed its prompt."""
-        if self.window is None or num_tokens == holder.num_promised:
-            return True
-        return self.window > 0 and (self.is_unified or holder.num_promised <= self.window)
+    def _promise(self, holder: Cells, length: int) -> int:
+        """Tell what a running holder can lend once it has computed more of its prompt."""
+        if not holder.is_leased:
+            return 0
+        promised = self.floor(min(length, holder.num_promised, holder.num_usable))
+        if self.window is None:
+            return promised
+        if self.window > 0 and (self.is_unified or holder.num_promised <= self.window):
+            return promised
+        # It can only be used whole: at the end of its prompt, or where it pauses.
+        ends = [end for end in (holder.num_promised, holder.pause_at) if end <= promised]
+        return max((end for end in ends if end >= holder.num_computed), default=0)
 
     def _is_wasteful(self, holder: Holder, num_tokens: int, own: Cells) -> bool:
         return holder is not own and self.num_moved(holder) > MAX_WASTE * num_tokens
@@ -83,7 +91,8 @@ class ReuseRules:
     def _is_free(self, holder: Holder) -> bool:
         return self.is_unified and isinstance(holder, Cells)
 
-    def _floor(self, num_tokens: int) -> int:
+    def floor(self, num_tokens: int) -> int:
+        """Cut a number of tokens to what may be reused."""
         return num_tokens - num_tokens % self.granularity
 
 

@@ -7,12 +7,12 @@ from inference.cache.blob_store import BlobStore
 from inference.cache.disk_shelf import DiskShelf
 from inference.cache.holders import NO_MATCH, Blob, Cells, Match, Scope
 from inference.cache.prefix_cache import PrefixCache
-from inference.cache.reuse_rules import ReuseRules
+from inference.cache.reuse_rules import MIN_GAIN, ReuseRules
 from inference.engine.sequence import Sequence
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import RuntimeProfile
 
-MAX_MOVED_TOKENS = 4096
+MAX_MOVED_TOKENS = 8192
 """Tokens of state that one step moves while others wait for it.
 
 Copying or saving a token costs about a hundredth of computing it, so this delays a step by less
@@ -69,6 +69,10 @@ class Lender:
             return None
         self._num_moved += num_moved
         num_tokens = self._take(slot, match)
+        sequence.pause_at = 0
+        if scope is not None:
+            fork = self._cache.find_fork(scope, sequence.tokens[: sequence.num_prompt])
+            sequence.pause_at = fork if fork - num_tokens >= MIN_GAIN else 0
         self._cache.assign(
             slot,
             scope,
@@ -76,8 +80,14 @@ class Lender:
             num_promised=sequence.num_prompt,
             num_computed=num_tokens,
             source=match.holder,
+            pause_at=sequence.pause_at,
         )
         return num_tokens
+
+    def checkpoint(self, sequence: Sequence) -> None:
+        """Save the state of a sequence that pauses where others will part from it."""
+        if sequence.pause_at and self._cache.is_pausing(sequence.slot):
+            self._save_now(sequence.slot)
 
     def release(self, slot: int, *, keeps_cells: bool) -> None:
         """Give a slot back, its cells usable for others or dropped."""
@@ -135,8 +145,10 @@ class Lender:
 
     def _save(self, slot: int, num_kept: int) -> None:
         """Save the state of a slot that is about to be cut, if it is worth that."""
-        if not self._cache.is_worth_saving(slot, num_kept):
-            return
+        if self._cache.is_worth_saving(slot, num_kept):
+            self._save_now(slot)
+
+    def _save_now(self, slot: int) -> None:
         state = self._backend.save_state(slot, self._cache.max_state_bytes)
         if state is not None:
             self._cache.save(slot, state)

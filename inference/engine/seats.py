@@ -52,7 +52,10 @@ class Seats:
         self._lender.begin_step()
         if self._waiting:
             self._place_waiting()
-        return self._start_held(now)
+        started = self._start_held(now)
+        for sequence in self._seated:
+            self._lender.checkpoint(sequence)
+        return started
 
     def make_room(self, num_cells: int) -> None:
         """Empty free slots, the coldest first, until so many cells are free."""
@@ -107,13 +110,13 @@ class Seats:
     def _start_held(self, now: float) -> list[Sequence]:
         """Start seated sequences, unless another is about to have computed what they need."""
         started: list[Sequence] = []
-        is_alone = len(self._seated) == 1
+        is_urgent = not any(sequence.is_decoding for sequence in self.running)
         for sequence in self._seated:
             if sequence.state is not SequenceState.HELD:
                 continue
             if sequence.awaits is not None and self._cache.is_catching_up(sequence.awaits):
                 continue
-            num_cached = self._lender.lend(sequence, is_urgent=is_alone)
+            num_cached = self._lender.lend(sequence, is_urgent=is_urgent)
             if num_cached is None:
                 continue
             if sequence.start(num_cached, now):

@@ -75,6 +75,7 @@ class Sequence:
         self.unsent_tokens: list[int] = []
         self.unsent_logprobs: list[TokenLogprob] = []
         self.awaits: Match | None = None
+        self.pause_at = 0
         self.num_failures = 0
         self.started_at = 0.0
         self.first_token_at = 0.0
@@ -96,8 +97,11 @@ class Sequence:
 
     @property
     def num_left_of_prompt(self) -> int:
-        """How many tokens are left that come in slices, as far as the context holds them."""
-        return min(self.num_prefill, self.context_length) - self.num_computed
+        """How many tokens are left that come in slices, up to a pause or what the context holds."""
+        end = min(self.num_prefill, self.context_length)
+        if self.num_computed < self.pause_at < end:
+            end = self.pause_at
+        return end - self.num_computed
 
     @property
     def wants_prompt_rows(self) -> bool:
