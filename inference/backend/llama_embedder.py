@@ -95,6 +95,7 @@ class CausalEmbedder:
         self.max_batch_tokens = profile.step_token_budget
         self.num_cells = model.context_length + self.max_batch_tokens
         self._num_columns = num_dimensions
+        self._spoiled: set[int] = set()
         self._pool: RowPool | None = None
         if pooling != "rank":
             self._pool, pooling = RowPool(cast("Pooling", pooling), num_dimensions), "none"
@@ -107,11 +108,12 @@ class CausalEmbedder:
 
     def embed(self, parts: Sequence[InputPart]) -> list[Rows]:
         """Compute one batch; raises DecodeError."""
+        if any(part.seq_id in self._spoiled for part in parts):
+            raise DecodeError(0)
         self._batch.fill_parts(parts)
         code = llama_cpp.llama_decode(self._context, self._batch.native)
         if code != 0:
-            for part in parts:
-                llama_cpp.llama_memory_seq_rm(self._memory, part.seq_id, part.start, -1)
+            self._take_back(parts)
             raise DecodeError(code)
         if self._pool is None:
             return [self._read_scores(part) for part in parts]
@@ -123,6 +125,7 @@ class CausalEmbedder:
 
     def drop(self, seq_id: int) -> None:
         """Forget an input, whole or begun."""
+        self._spoiled.discard(seq_id)
         llama_cpp.llama_memory_seq_rm(self._memory, seq_id, -1, -1)
         if self._pool is not None:
             self._pool.drop(seq_id)
@@ -132,6 +135,12 @@ class CausalEmbedder:
         context, self._context = self._context, 0
         if context:
             llama_cpp.llama_free(context)
+
+    def _take_back(self, parts: Sequence[InputPart]) -> None:
+        """Undo a batch that failed; an input whose state cannot go back is spoiled."""
+        for part in parts:
+            if not llama_cpp.llama_memory_seq_rm(self._memory, part.seq_id, part.start, -1):
+                self._spoiled.add(part.seq_id)
 
     def _read_scores(self, part: InputPart) -> Rows:
         if not part.is_last:
