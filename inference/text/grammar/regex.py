@@ -132,10 +132,12 @@ class _Parser:
 
     def _group_name(self) -> None:
         """Skip the name of a group; refuse look-around, flags and all else that '?' begins."""
+        start = self._at - 2
         self._take("P")
         end = self._text.find(">", self._at)
         name = self._text[self._at + 1 : end]
         if not self._take("<") or not name.isidentifier():
+            self._at = start
             self._refuse("only plain groups are supported")
         self._at = end + 1
 

@@ -92,7 +92,7 @@ def _may_allow(schema: Plain, value: Any) -> bool:
     known = _values(schema)
     if known is not None and json_text(value) not in {json_text(one) for one in known}:
         # 1 and 1.0 are equal, though they are not written alike.
-        return _is_number(value) and float(value) in map(float, filter(_is_number, known))
+        return _is_number(value) and any(bool(value == one) for one in known if _is_number(one))
     kind = _kind(value)
     if kind not in _kinds(_allowed_types(schema)):
         return False
@@ -101,7 +101,7 @@ def _may_allow(schema: Plain, value: Any) -> bool:
     if kind == "string":
         return _is_within(len(value), schema, "minLength", "maxLength")
     if kind == "object":
-        return set(read_required(schema, "")) <= value.keys()
+        return set(read_required(schema, "")) <= set(value)
     return True
 
 

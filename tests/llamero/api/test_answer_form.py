@@ -1,9 +1,12 @@
 """JSON schemas of a request: a grammar in the job, or a 400 and no job; nothing in between."""
 
+import itertools
+import json
 from typing import Any
 
 import pytest
 
+from inference.protocol.sampling import GrammarTrigger
 from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 from llamero.api import answer_form
@@ -120,6 +123,157 @@ async def test_two_forms_at_once_are_400(
 ) -> None:
     answer = await post(CHAT, HI | change)
     assert (answer.status, answer.error["param"]) == (400, next(iter(change)))
+    assert dispatcher.jobs == []
+
+
+CHOICES = 'root ::= r0\nr0 ::= ("yes" | "no")\n'
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "grammar"),
+    [
+        ("guided_json", PERSON, GRAMMAR),
+        ("guided_json", json.dumps(PERSON), GRAMMAR),
+        ("guided_regex", r"\d{2}(?P<unit>cm|m)?", None),
+        ("guided_choice", ["yes", "no"], CHOICES),
+        ("guided_grammar", 'root ::= "a"', 'root ::= "a"'),
+        ("structured_outputs", {"json": PERSON}, GRAMMAR),
+        ("structured_outputs", {"json_object": True, "disable_fallback": True}, None),
+        ("structured_outputs", {"regex": "a+?b", "choice": None}, None),
+        ("structured_outputs", {"choice": ["yes", "no"]}, CHOICES),
+        ("structured_outputs", {"grammar": 'root ::= "a"'}, 'root ::= "a"'),
+    ],
+)
+@pytest.mark.parametrize("url", [CHAT, "/v1/completions", "/completion"])
+async def test_vllms_fields_are_taken_everywhere(
+    dispatcher: FakeDispatcher, url: str, field: str, value: Any, grammar: str | None
+) -> None:
+    asked = HI if url == CHAT else {"model": "smol", "prompt": "x"}
+    assert (await post(url, asked | {field: value})).status == 200
+    found = dispatcher.jobs[0].sampling.grammar
+    assert "root ::=" in found
+    if grammar is not None:
+        assert found == grammar
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "param"),
+    [
+        ("guided_json", "{", "guided_json"),
+        ("guided_json", {"not": {}}, "guided_json"),
+        ("guided_regex", r"(a)\1", "guided_regex"),
+        ("guided_regex", r"\bword", "guided_regex"),
+        ("guided_regex", "(?=x)y", "guided_regex"),
+        ("guided_regex", "", "guided_regex"),
+        ("guided_regex", ["a"], "guided_regex"),
+        ("guided_choice", [], "guided_choice"),
+        ("guided_choice", ["a", ""], "guided_choice"),
+        ("guided_choice", ["a", 1], "guided_choice"),
+        ("guided_choice", "ab", "guided_choice"),
+        ("guided_choice", [str(i) for i in range(2000)], "guided_choice"),
+        ("guided_grammar", "root ::= ", "guided_grammar"),
+        ("guided_grammar", 5, "guided_grammar"),
+        ("grammar", 'root ::= root "a"', "grammar"),
+        ("grammar", ["root"], "grammar"),
+        ("structured_outputs", "json", "structured_outputs"),
+        ("structured_outputs", {}, "structured_outputs"),
+        ("structured_outputs", {"json": {}, "regex": "a"}, "structured_outputs"),
+        ("structured_outputs", {"structural_tag": "x"}, "structured_outputs.structural_tag"),
+        ("structured_outputs", {"json_object": 1}, "structured_outputs.json_object"),
+        ("structured_outputs", {"regex": "("}, "structured_outputs.regex"),
+        ("grammar_lazy", "yes", "grammar_lazy"),
+        ("preserved_tokens", "x", "preserved_tokens"),
+        ("preserved_tokens", ["x"] * 65, "preserved_tokens"),
+    ],
+)
+async def test_a_form_that_cannot_be_kept_is_400(
+    dispatcher: FakeDispatcher, field: str, value: Any, param: str
+) -> None:
+    answer = await post(CHAT, HI | {field: value})
+    assert (answer.status, answer.error["param"]) == (400, param)
+    assert dispatcher.jobs == []
+
+
+async def test_a_regular_expression_is_refused_at_its_position() -> None:
+    answer = await post(CHAT, HI | {"guided_regex": r"ab(?<=c)"})
+    assert "position 2" in answer.error["message"]
+
+
+FORMS: dict[str, Any] = {
+    "grammar": 'root ::= "a"',
+    "json_schema": {},
+    "response_format": {"type": "json_object"},
+    "structured_outputs": {"regex": "a"},
+    "guided_json": {},
+    "guided_regex": "a",
+    "guided_choice": ["a"],
+    "guided_grammar": 'root ::= "a"',
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(FORMS, 2)))
+async def test_any_two_forms_are_refused_by_name(first: str, second: str) -> None:
+    answer = await post(CHAT, HI | {name: FORMS[name] for name in (first, second)})
+    assert answer.status == 400
+    assert first in answer.error["message"]
+    assert second in answer.error["message"]
+
+
+async def test_fields_that_ask_for_nothing_stand_beside_one_that_does(
+    dispatcher: FakeDispatcher,
+) -> None:
+    free = {"grammar": "", "guided_json": None, "response_format": {"type": "text"}}
+    assert (await post(CHAT, HI | free | {"guided_regex": "a"})).status == 200
+    assert "root ::=" in dispatcher.jobs[0].sampling.grammar
+
+
+LAZY = {"model": "smol", "prompt": "x", "grammar": 'root ::= "<f>"', "grammar_lazy": True}
+
+
+async def test_lazy_grammars_are_read_as_llama_server_spells_them(
+    dispatcher: FakeDispatcher,
+) -> None:
+    triggers = [
+        {"type": 0, "value": "<f>", "token": 7},
+        {"type": 1, "value": "<f>"},
+        {"type": 2, "value": "(<f>)"},
+        {"type": "pattern_full", "value": "(<f>).*"},
+    ]
+    body = LAZY | {"grammar_triggers": triggers, "preserved_tokens": ["<f>"]}
+    answer = await post("/completion", body)
+    sampling = dispatcher.jobs[0].sampling
+    assert sampling.is_grammar_lazy
+    assert sampling.preserved_tokens == ("<f>",)
+    assert sampling.grammar_triggers == (
+        GrammarTrigger(token=7),
+        GrammarTrigger(word="<f>"),
+        GrammarTrigger(pattern="(<f>)"),
+        GrammarTrigger(pattern="^(<f>).*$"),
+    )
+    assert answer.json()["generation_settings"]["grammar_lazy"] is True
+
+
+@pytest.mark.parametrize(
+    "triggers",
+    [
+        None,
+        [],
+        {},
+        ["<f>"],
+        [{"type": 1}],
+        [{"type": 1, "value": ""}],
+        [{"type": 9, "value": "x"}],
+        [{"type": True, "value": "x"}],
+        [{"type": 0, "value": "x"}],
+        [{"type": 0, "token": -1}],
+        [{"type": 2, "value": "(?=x)"}],
+        [{"type": 1, "value": "x" * 2000}],
+        [{"type": 1, "value": "x"}] * 65,
+    ],
+)
+async def test_triggers_that_cannot_work_are_400(dispatcher: FakeDispatcher, triggers: Any) -> None:
+    answer = await post("/completion", LAZY | {"grammar_triggers": triggers})
+    assert (answer.status, answer.error["param"]) == (400, "grammar_triggers")
     assert dispatcher.jobs == []
 
 
