@@ -1,6 +1,7 @@
 """Builders for engine tests: jobs, and an engine over the fake backend that keeps its events."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from inference.backend.base import Slice
@@ -56,6 +57,7 @@ class Bench:
         fails_for: Callable[[Slice], bool] = lambda _: False,
         state_window: int | None = None,
         draft_backend: FakeBackend | None = None,
+        spill_directory: Path | None = None,
         can_shift: bool = True,
         **profile: Any,
     ) -> None:
@@ -77,6 +79,7 @@ class Bench:
             self._collect,
             clock=lambda: self.now,
             draft_backend=draft_backend,
+            spill_directory=spill_directory,
         )
 
     def add(self, job: GenerationJob) -> None:
