@@ -4,8 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import JoinPairs, PairLayout
 from inference.text.chat_template import ControlMarkers, Vocabulary
+
+MAX_TOKENS = 2_000_000
+"""Tokens of all pairs of a request: a long query, repeated for each document, makes many of few."""
 
 _PLACES = re.compile(r"\{(query|document)\}")
 
@@ -28,17 +32,40 @@ class PairJoiner:
         self._markers = ControlMarkers(vocabulary.control_tokens())
 
     def join(self, question: JoinPairs) -> tuple[Tokens, ...]:
-        """Give the tokens of each pair; those stay too long whose query leaves no room."""
-        if self._layout.template:
-            return tuple(
-                self._fill_template(question.query, document, question.max_tokens)
-                for document in question.documents
-            )
+        """Give the tokens of each pair; raises EngineError for more than anybody can compute.
+
+        Pairs stay too long whose query leaves no room for the document.
+        """
         query = self._tokenize(question.query)
-        return tuple(
-            self._lay_out(query, self._tokenize(document), question.max_tokens)
-            for document in question.documents
-        )
+        self._check_query(query)
+        pairs: list[Tokens] = []
+        num_left = MAX_TOKENS
+        for document in question.documents:
+            if self._layout.template:
+                pair = self._fill_template(question.query, document, question.max_tokens)
+            else:
+                pair = self._lay_out(query, self._tokenize(document), question.max_tokens)
+            pairs.append(pair)
+            num_left -= len(pair)
+            if num_left < 0:
+                raise EngineError(
+                    ErrorCode.INVALID_PROMPT,
+                    f"The pairs have more than {MAX_TOKENS} tokens together: send fewer documents "
+                    "in a request.",
+                    param="documents",
+                )
+        return tuple(pairs)
+
+    def _check_query(self, query: Tokens) -> None:
+        """Refuse a query that no pair could hold before it is repeated for each document."""
+        limit = self._vocabulary.facts().context_length
+        if len(query) > limit:
+            raise EngineError(
+                ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+                f"The query has {len(query)} tokens; the model takes at most {limit} for query and "
+                "document together.",
+                param="query",
+            )
 
     def _lay_out(self, query: Tokens, document: Tokens, max_tokens: int) -> Tokens:
         layout = self._layout

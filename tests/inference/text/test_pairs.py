@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from inference.protocol.errors import EngineError
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import JoinPairs, PairLayout
+from inference.text import pairs
 from inference.text.pairs import PairJoiner
 
 START, SEPARATOR, END = 1, 2, 3
@@ -22,7 +24,7 @@ class LetterVocabulary:
         self._layout = layout
 
     def facts(self) -> ModelFacts:
-        return ModelFacts()
+        return ModelFacts(context_length=100)
 
     def pair_layout(self) -> PairLayout:
         return self._layout
@@ -90,3 +92,17 @@ def test_a_query_that_leaves_no_room_stays_whole(layout: PairLayout) -> None:
     pair = join(layout, "q" * 50, "document", max_tokens=20)[0]
     assert len(pair) > 50
     assert spell("d")[0] not in pair[3:-1]
+
+
+@pytest.mark.parametrize("layout", [FRAMED, TEMPLATE])
+def test_a_query_that_no_pair_can_hold_is_refused_at_once(layout: PairLayout) -> None:
+    with pytest.raises(EngineError, match="101 tokens.*100") as caught:
+        join(layout, "q" * 101, *["document"] * 2048)
+    assert caught.value.param == "query"
+
+
+def test_pairs_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "MAX_TOKENS", 50)
+    assert len(join(FRAMED, "qqqqq", *["dd"] * 5)) == 5
+    with pytest.raises(EngineError, match="fewer documents"):
+        join(FRAMED, "qqqqq", *["dd"] * 6)
