@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.protocol.events import Done, FinishReason, Tokens
+from inference.protocol.events import Done, FinishReason, PromptLogprobs, Tokens
 from inference.protocol.sampling import SamplingParams
 from tests.inference.engine.replica import Replica, chat
 
@@ -86,3 +86,17 @@ def test_a_cancelled_job_frees_its_slot(replica: Replica) -> None:
     assert isinstance(done, Done)
     assert done.finish_reason is FinishReason.CANCELLED
     assert all(not slot.job for slot in replica.loaded.runner.slots())
+
+
+def test_a_score_tells_what_generation_told(replica: Replica) -> None:
+    prompt = chat("Name three colours.")
+    said = replica.answer(prompt, max_tokens=12, num_logprobs=2)
+    answered = [one.chosen.logprob for one in said.logprobs]
+    start = replica.loaded.model.tokenize(prompt, add_special=True, parse_special=True)
+    tokens = (*start, *said.token_ids)
+    score = replica.answer("", prompt_tokens=tokens, max_tokens=0, num_prompt_logprobs=2)
+    told = [event for event in score.events if isinstance(event, PromptLogprobs)]
+    judged = [one for event in told for one in event.logprobs]
+    assert [one.chosen.id for one in judged] == list(tokens)
+    scored = [one.chosen.logprob for one in judged[-len(answered) :]]
+    assert scored == pytest.approx(answered, abs=0.05)
