@@ -92,13 +92,8 @@ class Batcher:
         assert {id(work) for work in self._line} <= {id(work) for work in self._works.values()}
 
     def stats(self) -> EngineStats:
-        """Give the counters and gauges of now; safe from any thread."""
-        num_jobs, num_waiting = len(self._works), len(self._line)
-        return EngineStats(
-            **vars(self._counters),
-            num_running=max(0, num_jobs - num_waiting),
-            num_waiting=num_waiting,
-        )
+        """Give the counters and gauges of now; safe from any thread. All jobs share the batches."""
+        return EngineStats(**vars(self._counters), num_running=len(self._works))
 
     def _compute(self, shares: Sequence[Share], now: float) -> None:
         for share in shares:

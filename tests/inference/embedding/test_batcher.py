@@ -58,6 +58,7 @@ def test_a_small_job_does_not_wait_for_a_large_one() -> None:
     bench.batcher.add(make_embedding_job("large", [(3, 4, 5)] * 200))
     bench.batcher.step()
     bench.batcher.add(make_embedding_job("small", [(6,)]))
+    assert bench.batcher.stats().num_running == 2
     bench.batcher.step()
     assert isinstance(bench.of("small")[-1], Done)
     assert not isinstance(bench.of("large")[-1], Done)

@@ -96,7 +96,7 @@ def test_a_query_that_leaves_no_room_stays_whole(layout: PairLayout) -> None:
 
 @pytest.mark.parametrize("layout", [FRAMED, TEMPLATE])
 def test_a_query_that_no_pair_can_hold_is_refused_at_once(layout: PairLayout) -> None:
-    with pytest.raises(EngineError, match="101 tokens.*100") as caught:
+    with pytest.raises(EngineError, match=r"101 tokens.*100") as caught:
         join(layout, "q" * 101, *["document"] * 2048)
     assert caught.value.param == "query"
 
