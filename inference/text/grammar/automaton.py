@@ -24,7 +24,7 @@ from inference.text.grammar.program import (
     compile_rules,
 )
 
-MAX_PLACES = 1024
+MAX_PLACES = 8192
 # Deeper nesting is not offered; JSON readers stop about there too.
 MAX_STACK = 512
 MAX_STATES = 2000
@@ -50,8 +50,8 @@ def too_complex() -> EngineError:
     """Say that a grammar costs too much."""
     return EngineError(
         ErrorCode.INVALID_GRAMMAR,
-        "The grammar is too ambiguous: too many of its alternatives begin alike. Write what they "
-        "have in common once, before them.",
+        "The grammar is too ambiguous: one text can be read in too many ways. Where alternatives "
+        "begin alike, write what they have in common once, before them.",
         param="grammar",
     )
 
