@@ -1,12 +1,16 @@
 """What is served right now, and what control should run: reads only, a few queries each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from django.db.models import FilteredRelation, Prefetch, Q, QuerySet
 
+from inference.gguf.memory import MemoryEstimate
+from inference.protocol.nodes import Device
 from inference.protocol.replicas import LoraAdapter, ModelKind, RuntimeProfile
+from models_registry.memory import estimate_replica
 from models_registry.models import (
     Deployment,
     DeploymentAdapter,
@@ -60,6 +64,18 @@ class DeploymentTarget:
     draft_sha256: tuple[str, ...] = ()
     draft_facts: dict[str, Any] = field(default_factory=dict)
     loras: tuple[LoraAdapter, ...] = ()
+    adapter_bytes: int = 0
+
+    def estimate(self, gpus: Sequence[Device] = ()) -> MemoryEstimate | None:
+        """Estimate the memory of one replica on a node with these GPUs, if the header is known."""
+        return estimate_replica(
+            kind=self.kind,
+            profile=self.profile,
+            facts=self.facts,
+            draft_facts=self.draft_facts,
+            adapter_bytes=self.adapter_bytes,
+            gpus=gpus,
+        )
 
 
 def find_served_model(name: str) -> ServedModel | None:
@@ -78,17 +94,10 @@ def list_served_models() -> list[ServedModel]:
 
 def list_deployment_targets() -> list[DeploymentTarget]:
     """List all deployments, disabled ones too, each with the files its replicas load."""
-    adapters = DeploymentAdapter.objects.select_related("file")
-    deployments = list(_deployments().prefetch_related(Prefetch("adapters", adapters)))
-    files = _weights_of(
-        [
-            version.pk
-            for one in deployments
-            for version in (_version_of(one), _draft_of(one))
-            if version
-        ]
-    )
-    return [_target(deployment, files) for deployment in deployments]
+    found = list(with_parts(Deployment.objects.order_by("model__slug", "pk")))
+    versions = [one for each in found for one in (_version_of(each), draft_of(each)) if one]
+    files = _weights_of([version.pk for version in versions])
+    return [_target(deployment, files) for deployment in found]
 
 
 def _weights_of(versions: list[int]) -> dict[int, list[ModelFile]]:
@@ -100,15 +109,36 @@ def _weights_of(versions: list[int]) -> dict[int, list[ModelFile]]:
     return files
 
 
-def _deployments() -> QuerySet[Deployment]:
-    """Deployments with their model, pinned and current version, in one query."""
+def with_parts(deployments: QuerySet[Deployment]) -> QuerySet[Deployment]:
+    """Take along all that a replica loads: versions and adapters, in two queries."""
+    adapters = DeploymentAdapter.objects.select_related("file")
+    return with_versions(deployments).prefetch_related(Prefetch("adapters", adapters))
+
+
+def estimate_deployment(
+    deployment: Deployment, gpus: Sequence[Device] = ()
+) -> MemoryEstimate | None:
+    """Estimate the memory of one replica; no queries for a deployment of ``with_parts``."""
+    version = getattr(deployment, "current_version", None) if deployment.pk else None
+    version = deployment.pinned_version or version or deployment.version
+    draft = draft_of(deployment)
+    adapters = deployment.adapters.all() if deployment.pk else []
+    return estimate_replica(
+        kind=deployment.kind,
+        profile=deployment.profile,
+        facts=version.facts if version else {},
+        draft_facts=draft.facts if draft else None,
+        adapter_bytes=sum(adapter.file.size_bytes for adapter in adapters),
+        gpus=gpus,
+    )
+
+
+def with_versions(deployments: QuerySet[Deployment]) -> QuerySet[Deployment]:
+    """Take along the model, and the pinned, the current and the draft version: one query."""
     is_current = Q(model__versions__is_current=True)
-    return (
-        Deployment.objects.annotate(
-            current_version=FilteredRelation("model__versions", condition=is_current)
-        )
-        .select_related("model", "pinned_version", "current_version", "draft_version")  # type: ignore[misc]
-        .order_by("model__slug", "pk")
+    current = FilteredRelation("model__versions", condition=is_current)
+    return deployments.annotate(current_version=current).select_related(
+        "model", "pinned_version", "current_version", "draft_version"
     )
 
 
@@ -119,7 +149,7 @@ def _version_of(deployment: Deployment) -> ModelVersion | None:
     return version if version is not None and version.state == VersionState.READY else None
 
 
-def _draft_of(deployment: Deployment) -> ModelVersion | None:
+def draft_of(deployment: Deployment) -> ModelVersion | None:
     """Give the model that guesses, if it is asked for and ready."""
     draft = deployment.draft_version if deployment.speculation == "draft" else None
     return draft if draft is not None and draft.state == VersionState.READY else None
@@ -128,7 +158,11 @@ def _draft_of(deployment: Deployment) -> ModelVersion | None:
 def _served(condition: Q) -> list[ServedModel]:
     """One served model per model: a ready deployment is preferred, then the oldest."""
     best: dict[int, ServedModel] = {}
-    found = _deployments().filter(condition, enabled=True).prefetch_related("model__aliases")
+    found = (
+        with_versions(Deployment.objects.filter(condition, enabled=True))
+        .prefetch_related("model__aliases")
+        .order_by("model__slug", "pk")
+    )
     for deployment in found:
         version = _version_of(deployment)
         known = best.get(deployment.model_id)
@@ -158,9 +192,10 @@ def _served_model(deployment: Deployment, version: ModelVersion) -> ServedModel:
 
 
 def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> DeploymentTarget:
-    version, draft = _version_of(deployment), _draft_of(deployment)
+    version, draft = _version_of(deployment), draft_of(deployment)
     files = weights.get(version.pk, []) if version else []
     draft_files = weights.get(draft.pk, []) if draft else []
+    adapters = deployment.adapters.all()
     return DeploymentTarget(
         deployment=deployment.slug,
         model=deployment.model.slug,
@@ -179,7 +214,8 @@ def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> Depl
         draft_files=tuple(str(file.path) for file in draft_files),
         draft_sha256=tuple(file.sha256 for file in draft_files),
         draft_facts=draft.facts if draft else {},
-        loras=tuple(adapter.spec for adapter in deployment.adapters.all()),
+        loras=tuple(adapter.spec for adapter in adapters),
+        adapter_bytes=sum(adapter.file.size_bytes for adapter in adapters),
     )
 
 

@@ -1,46 +1,195 @@
-"""How much memory a model needs: weights, and KV cells per slot."""
+"""How much memory does a replica take, on the host and on each GPU, idle and at most?
+
+benchmarks/memory_estimate.py compares what is said here with what is used.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-# Bytes of one KV element, as numerator and denominator.
-_CELL_BYTES = {"f16": (2, 1), "q8_0": (34, 32), "q4_0": (18, 32)}
+import msgspec
+
+from inference.gguf.compute_buffer import compute_bytes
+from inference.gguf.context_use import ContextUse, embedding, encoding, generating
+from inference.gguf.offload import HOST, Assignment, assign_layers
+from inference.gguf.shape import LayerShape, MemoryShape
+from inference.protocol.nodes import Device
+from inference.protocol.replicas import RuntimeProfile
+
+MIB = 1 << 20
+# Bytes of one block of a cache type, and the numbers in it.
+CELL_BYTES = {
+    "f32": (4, 1),
+    "f16": (2, 1),
+    "bf16": (2, 1),
+    "q8_0": (34, 32),
+    "q5_1": (24, 32),
+    "q5_0": (22, 32),
+    "q4_1": (20, 32),
+    "q4_0": (18, 32),
+    "iq4_nl": (18, 32),
+}
+# A replica's process without a model: Python, its libraries, llama.cpp.
+PROCESS_BYTES = 80 * MIB
+# What a token of the vocabulary takes in llama.cpp's tables, and a merge of its tokenizer.
+TOKEN_BYTES = 160
+MERGE_BYTES = 190
+# What a GPU's driver takes for each process that uses it: an assumption, to be measured.
+DRIVER_BYTES = 400 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMemory:
+    """What a replica takes of one device: -1 is the host, GPUs count from 0.
+
+    Weights in ``mapped_bytes`` lie in the page cache, once for all replicas of a file; ``other``
+    is the process, its vocabulary and adapters; ``prefix`` what cold prefixes may take.
+    """
+
+    device: int
+    weights_bytes: int = 0
+    mapped_bytes: int = 0
+    cache_bytes: int = 0
+    compute_bytes: int = 0
+    other_bytes: int = 0
+    prefix_bytes: int = 0
+
+    @property
+    def total_bytes(self) -> int:
+        """What it takes when every slot is full."""
+        return self.idle_bytes + self.prefix_bytes + (self._on_use if self.device == HOST else 0)
+
+    @property
+    def idle_bytes(self) -> int:
+        """What it takes once loaded: the host's cache and buffers come with their first use."""
+        loaded = self.weights_bytes + self.mapped_bytes + self.other_bytes
+        return loaded if self.device == HOST else loaded + self._on_use
+
+    @property
+    def _on_use(self) -> int:
+        return self.cache_bytes + self.compute_bytes
+
+    def plus(self, more: "DeviceMemory") -> "DeviceMemory":
+        """Add what another model takes of the same device."""
+        names = [field.name for field in fields(self) if field.name != "device"]
+        sums = {name: getattr(self, name) + getattr(more, name) for name in names}
+        return DeviceMemory(device=self.device, **sums)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes that a replica will hold when all its slots are full."""
+    """The host first, then each GPU that takes a share."""
 
-    weights_bytes: int
-    kv_bytes_per_slot: int
-    num_slots: int
+    devices: tuple[DeviceMemory, ...]
+
+    @property
+    def host(self) -> DeviceMemory:
+        """What the host's memory takes."""
+        return self.devices[0]
 
     @property
     def total_bytes(self) -> int:
-        """Weights and the KV cells of every slot."""
-        return self.weights_bytes + self.kv_bytes_per_slot * self.num_slots
+        """All devices together, when every slot is full."""
+        return sum(device.total_bytes for device in self.devices)
+
+    @property
+    def idle_bytes(self) -> int:
+        """All devices together, before any job."""
+        return sum(device.idle_bytes for device in self.devices)
 
 
-def kv_elements_per_token(
-    kv_heads: Sequence[int], key_length: int, value_length: int
-) -> tuple[int, int]:
-    """Give the K and the V elements that one token takes, over all layers."""
-    return sum(kv_heads) * key_length, sum(kv_heads) * value_length
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a replica loads: a model, what it is for, and what comes beside it."""
+
+    shape: MemoryShape
+    context_length: int
+    is_generative: bool = True
+    adapter_bytes: int = 0
+    draft: "Load | None" = None
 
 
 def estimate_memory(
-    *,
-    weights_bytes: int,
-    k_elements: int,
-    v_elements: int,
-    context_length: int,
-    num_slots: int,
-    cache_type_k: str = "f16",
-    cache_type_v: str = "f16",
+    load: Load, profile: RuntimeProfile, gpus: Sequence[Device] = ()
 ) -> MemoryEstimate:
-    """Estimate a replica's memory; sliding windows are ignored, so it is an upper bound."""
-    per_token = 0
-    for elements, cache_type in ((k_elements, cache_type_k), (v_elements, cache_type_v)):
-        numerator, denominator = _CELL_BYTES[cache_type]
-        per_token += -(-elements * numerator // denominator)
-    return MemoryEstimate(weights_bytes, per_token * context_length, num_slots)
+    """Estimate a replica's memory on a node with these GPUs (in native order)."""
+    shares = _shares_of(load, profile, gpus)
+    process = PROCESS_BYTES + load.adapter_bytes
+    prefixes = profile.prefix_host_bytes if load.is_generative else 0
+    shares[HOST] = shares[HOST].plus(
+        DeviceMemory(device=HOST, other_bytes=process, prefix_bytes=prefixes)
+    )
+    if load.draft is not None:
+        alone = msgspec.structs.replace(profile, kv_cells=0, serves_embeddings=False)
+        for device, share in _shares_of(load.draft, alone, gpus).items():
+            shares[device] = share.plus(shares.get(device, DeviceMemory(device=device)))
+    for device in shares.keys() - {HOST}:
+        driver = DeviceMemory(device=device, other_bytes=DRIVER_BYTES)
+        shares[device] = shares[device].plus(driver)
+    return MemoryEstimate(tuple(shares[device] for device in sorted(shares)))
+
+
+def _shares_of(
+    load: Load, profile: RuntimeProfile, gpus: Sequence[Device]
+) -> dict[int, DeviceMemory]:
+    """Give what one model takes of each device, the host at least."""
+    assignment = assign_layers(load.shape, profile, gpus)
+    uses = _uses_of(load, profile)
+    return {
+        device: _share(device, assignment, load.shape, profile, uses)
+        for device in (HOST, *assignment.gpus)
+    }
+
+
+def _uses_of(load: Load, profile: RuntimeProfile) -> list[ContextUse]:
+    length = load.context_length
+    if not load.is_generative:
+        has_cache = any(layer.k_elements or layer.state_elements for layer in load.shape.layers)
+        use = embedding if has_cache else encoding
+        return [use(load.shape, profile, length)]
+    uses = [generating(load.shape, profile, length)]
+    if profile.serves_embeddings:
+        uses.append(embedding(load.shape, profile, length))
+    return uses
+
+
+def _share(
+    device: int,
+    assignment: Assignment,
+    shape: MemoryShape,
+    profile: RuntimeProfile,
+    uses: Sequence[ContextUse],
+) -> DeviceMemory:
+    parts = assignment.parts_on(device)
+    weights = sum(part.weights_bytes for part in parts)
+    share = DeviceMemory(
+        device=device,
+        cache_bytes=sum(_cache_bytes(parts, profile, use) for use in uses),
+        compute_bytes=sum(compute_bytes(shape, use) for use in uses) if parts else 0,
+    )
+    if device != HOST:
+        return share.plus(DeviceMemory(device=device, weights_bytes=weights))
+    repacked = sum(part.repacked_bytes for part in parts)
+    host = DeviceMemory(
+        device=HOST,
+        # A mapped file keeps the original of what is rearranged.
+        weights_bytes=repacked if profile.use_mmap else weights,
+        mapped_bytes=weights if profile.use_mmap else 0,
+        compute_bytes=sum(4 * use.num_output_rows * use.output_width for use in uses),
+        other_bytes=TOKEN_BYTES * shape.num_vocab + MERGE_BYTES * shape.num_merges,
+    )
+    return share.plus(host)
+
+
+def _cache_bytes(parts: Sequence[LayerShape], profile: RuntimeProfile, use: ContextUse) -> int:
+    per_token = sum(
+        _cell_bytes(part.k_elements, profile.cache_type_k)
+        + _cell_bytes(part.v_elements, profile.cache_type_v)
+        for part in parts
+    )
+    states = 4 * sum(part.state_elements for part in parts) * use.num_sequences
+    return per_token * use.num_cells + states
+
+
+def _cell_bytes(elements: int, cache_type: str) -> int:
+    num_bytes, block = CELL_BYTES[cache_type]
+    return elements // block * num_bytes

@@ -1,12 +1,13 @@
 """What a checked model is, in the few facts that people and defaults need."""
 
+import hashlib
 from typing import Any
 
 import msgspec
 
 from inference.gguf.architectures import ENCODERS
 from inference.gguf.checks.hparams import per_layer
-from inference.gguf.memory import kv_elements_per_token
+from inference.gguf.shape import MemoryShape, shape_of
 from inference.gguf.tensor_types import FILE_TYPES, TENSOR_TYPES
 from inference.gguf.values import Header
 from inference.protocol.replicas import ModelKind
@@ -17,9 +18,9 @@ _POOLING = {0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a model, all of them from its header.
 
-    ``kind`` is a guess from architecture, pooling and template. ``k_elements`` and ``v_elements``
-    are KV numbers per token, over all layers; 0 where no cache is kept. ``file_order`` lists the
-    given files by shard number.
+    ``kind`` is a guess from architecture, pooling and template. ``memory`` is what its memory is
+    estimated from. ``vocab_hash`` is the same for models with the same tokens. ``file_order`` lists
+    the given files by shard number.
     """
 
     architecture: str
@@ -40,8 +41,10 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: str = ""
     pooling: str = ""
     has_chat_template: bool = False
-    k_elements: int = 0
-    v_elements: int = 0
+    key_length: int = 0
+    value_length: int = 0
+    vocab_hash: str = ""
+    memory: MemoryShape = MemoryShape()
     file_order: tuple[int, ...] = (0,)
     warnings: tuple[str, ...] = ()
 
@@ -73,6 +76,8 @@ def summarize(headers: list[Header], num_vocab: int, file_order: tuple[int, ...]
         tokenizer=first.text("tokenizer.ggml.model") or "",
         pooling=pooling,
         has_chat_template=bool(first.text("tokenizer.chat_template")),
+        vocab_hash=_hash_vocabulary(first),
+        memory=shape_of(headers, num_vocab),
         file_order=file_order,
         warnings=tuple(warning for header in headers for warning in header.warnings),
         **_shape(first),
@@ -88,21 +93,24 @@ def _shape(header: Header) -> dict[str, Any]:
     kv_value = header.metadata.get(f"{name}.attention.head_count_kv")
     kv_heads = per_layer(kv_value, num_layers) if kv_value else heads
     head_width = width // max(heads) if any(heads) else 0
-    k_elements, v_elements = kv_elements_per_token(
-        kv_heads,
-        header.integer(f"{name}.attention.key_length") or head_width,
-        header.integer(f"{name}.attention.value_length") or head_width,
-    )
-    is_cached = name not in ENCODERS
     return {
         "context_length": header.integer(f"{name}.context_length") or 0,
         "embedding_length": width,
         "num_layers": num_layers,
         "num_heads": max(heads, default=0),
         "num_kv_heads": max(kv_heads, default=0),
-        "k_elements": k_elements if is_cached else 0,
-        "v_elements": v_elements if is_cached else 0,
+        "key_length": header.integer(f"{name}.attention.key_length") or head_width,
+        "value_length": header.integer(f"{name}.attention.value_length") or head_width,
     }
+
+
+def _hash_vocabulary(header: Header) -> str:
+    """Name the tokens, in order, by a hash; lengths keep neighbours apart."""
+    digest = hashlib.sha256()
+    for token in header.metadata["tokenizer.ggml.tokens"].data:
+        digest.update(len(token).to_bytes(4, "little"))
+        digest.update(token)
+    return digest.hexdigest()[:32]
 
 
 def _guess_kind(header: Header, pooling: str, tensors: set[str]) -> ModelKind:

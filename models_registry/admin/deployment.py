@@ -11,14 +11,14 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
-from inference.gguf.memory import MemoryEstimate
 from models_registry.admin.labels import show_state
+from models_registry.admin.memory_panel import show_memory
 from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.models.profile import PROFILE_FIELDS
+from models_registry.selectors import estimate_deployment, with_parts
 from models_registry.services.deployments import (
     default_profile,
     enable_deployments,
-    estimate_deployment,
     restart_deployments,
 )
 
@@ -39,7 +39,6 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         "total_memory",
     )
     list_filter = ("state", "enabled")
-    list_select_related = ("model", "pinned_version")
     search_fields = ("slug", "model__slug", "model__title")
     readonly_fields = ("state_label", "reason", "state_changed_at", "memory", "generation")
     actions = ("enable", "disable", "restart")
@@ -54,7 +53,7 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
                 "fields": (
                     ("context_length", "num_slots"),
                     "memory",
-                    ("max_queue", "job_timeout_seconds"),
+                    ("max_queue", "max_queue_per_key", "job_timeout_seconds"),
                     "is_context_shifting",
                 )
             },
@@ -97,6 +96,11 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         ),
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Deployment]:
+        """Take along what the estimates need."""
+        deployments: QuerySet[Deployment] = super().get_queryset(request)
+        return with_parts(deployments)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix the name (its queue hangs on it) and the model once the deployment exists."""
         return (*self.readonly_fields, "slug", "model") if obj else self.readonly_fields
@@ -136,21 +140,14 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def total_memory(self, deployment: Deployment) -> str:
         """Show what a replica may come to."""
-        estimate = _estimate(deployment)
+        estimate = estimate_deployment(deployment)
         return "unknown" if estimate is None else f"up to {filesizeformat(estimate.total_bytes)}"
 
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
-    def memory(self, deployment: Deployment) -> str:
-        """Show weights and full KV cache, as far as the header tells."""
-        estimate = _estimate(deployment)
-        if estimate is None:
-            return "unknown"
-        weights = filesizeformat(estimate.weights_bytes)
-        if estimate.kv_bytes_per_slot == 0:
-            return weights
-        slot = filesizeformat(estimate.kv_bytes_per_slot)
-        total = filesizeformat(estimate.total_bytes)
-        return f"up to {total} (weights {weights}, {slot} for each of {estimate.num_slots} slots)"
+    def memory(self, deployment: Deployment) -> SafeString:
+        """Show what a replica takes, part by part, as far as the header tells."""
+        estimate = estimate_deployment(deployment) if deployment.pk else None
+        return show_memory(estimate)
 
     @action(description="Enable", permissions=["change"])  # type: ignore[untyped-decorator]
     def enable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
@@ -180,15 +177,6 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         """Have the replicas of this deployment replaced, after saving."""
         restart_deployments(deployments=Deployment.objects.filter(pk=deployment.pk))
         self.message_user(request, f"{deployment} will restart.", messages.SUCCESS)
-
-
-def _estimate(deployment: Deployment) -> MemoryEstimate | None:
-    """Estimate for the version that runs, where there is one."""
-    if not deployment.pk:
-        return None
-    current = deployment.model.versions.filter(is_current=True)
-    version = deployment.pinned_version or current.first()
-    return None if version is None else estimate_deployment(deployment, version)
 
 
 def _count(number: int) -> str:

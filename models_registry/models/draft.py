@@ -3,6 +3,9 @@
 from inference.gguf.architectures import ENCODERS
 from models_registry.models.version import ModelVersion, VersionState
 
+# Vocabularies of one family may differ by unused tokens at the end.
+MAX_PADDING = 128
+
 
 def judge_draft(draft: ModelVersion | None, target: ModelVersion | None) -> str:
     """Say why the draft cannot guess for the target; empty if it can, or if nothing is known."""
@@ -20,12 +23,20 @@ def judge_draft(draft: ModelVersion | None, target: ModelVersion | None) -> str:
 
 
 def _compare_vocabularies(draft: ModelVersion, target: ModelVersion) -> str:
+    """Compare what the headers say; token by token the engine does, before it serves."""
     ours, theirs = draft.facts, target.facts
-    for fact, words in (
-        ("tokenizer", "tokenizer is “{}”, the model's “{}”"),
-        ("num_vocab", "vocabulary has {} tokens, the model's {}"),
-    ):
-        if ours.get(fact) and theirs.get(fact) and ours[fact] != theirs[fact]:
-            return f"The draft's {words.format(ours[fact], theirs[fact])}: they must be the same."
+    kinds = {ours.get("tokenizer"), theirs.get("tokenizer")} - {None, ""}
+    if len(kinds) > 1:
+        return (
+            f"Its tokenizer is “{ours['tokenizer']}”, the model's “{theirs['tokenizer']}”: they "
+            "must be the same."
+        )
+    sizes = ours.get("num_vocab"), theirs.get("num_vocab")
+    if not all(sizes):
+        return ""
+    if abs(sizes[0] - sizes[1]) > MAX_PADDING:
+        return f"Its vocabulary has {sizes[0]} tokens, the model's {sizes[1]}."
     hashes = {ours.get("vocab_hash"), theirs.get("vocab_hash")} - {None, ""}
-    return "The draft has as many tokens as the model, but others." if len(hashes) > 1 else ""
+    if sizes[0] == sizes[1] and len(hashes) > 1:
+        return "It has as many tokens as the model, but others."
+    return ""

@@ -47,6 +47,8 @@ MAX_SLOTS = 256
 MAX_CELLS = 2**31 - 1
 MAX_BYTES = 2**50
 
+_DEFAULTS = RuntimeProfile()
+
 
 def between(low: float, high: float) -> list[MinValueValidator | MaxValueValidator]:
     """Give the validators of a number from ``low`` to ``high``."""
@@ -57,33 +59,33 @@ class ProfileColumns(models.Model):
     """What ``RuntimeProfile`` says, as columns. Each help text tells what a setting costs."""
 
     context_length = models.PositiveIntegerField(
-        default=8192,
+        default=_DEFAULTS.context_length,
         validators=between(8, 2**27),
         help_text="Tokens that one sequence may hold, prompt and answer together. Memory grows "
         "with it, and with the slots.",
     )
     num_slots = models.PositiveIntegerField(
         "slots",
-        default=16,
+        default=_DEFAULTS.num_slots,
         validators=between(1, MAX_SLOTS),
         help_text="Sequences that are computed together. More answer more clients at once; each "
         "has a context of its own in memory.",
     )
     max_queue = models.PositiveIntegerField(
         "queue",
-        default=512,
+        default=_DEFAULTS.max_queue,
         validators=between(0, 100_000),
         help_text="Jobs that may wait for a slot; more get a 503.",
     )
     max_queue_per_key = models.PositiveIntegerField(
         "queue per key",
-        default=128,
+        default=_DEFAULTS.max_queue_per_key,
         validators=between(0, 100_000),
         help_text="Jobs of one API key that may wait for a slot; more get a 429.",
     )
     job_timeout_seconds = models.FloatField(
         "job timeout",
-        default=600.0,
+        default=_DEFAULTS.job_timeout_seconds,
         validators=between(1, 86_400),
         help_text="Seconds from a job's arrival to its last token.",
     )
@@ -92,7 +94,7 @@ class ProfileColumns(models.Model):
         "K cache type",
         max_length=8,
         choices=CACHE_TYPES,
-        default="f16",
+        default=_DEFAULTS.cache_type_k,
         help_text="How the keys of the context are kept. q8_0 halves them and is hardly noticed; "
         "4 bits cost quality.",
     )
@@ -100,71 +102,71 @@ class ProfileColumns(models.Model):
         "V cache type",
         max_length=8,
         choices=CACHE_TYPES,
-        default="f16",
+        default=_DEFAULTS.cache_type_v,
         help_text="How the values are kept. Quantized types need flash attention.",
     )
     flash_attention = models.CharField(
         max_length=8,
         choices=FLASH_ATTENTION,
-        default="auto",
+        default=_DEFAULTS.flash_attention,
         help_text="Attention without the large intermediate table: less memory, mostly faster. "
         "“On” fails where the device cannot do it.",
     )
     is_kv_unified = models.BooleanField(
         "unified KV cache",
-        default=False,
+        default=_DEFAULTS.is_kv_unified,
         help_text="One pool of cells for all slots instead of a part for each: prefixes are "
         "shared without a copy, but every token attends over the cells of all.",
     )
     kv_cells = models.PositiveIntegerField(
         "KV cells",
-        default=0,
+        default=_DEFAULTS.kv_cells,
         validators=between(0, MAX_CELLS),
         help_text="Cells of a unified cache, when it should be smaller than a full context for "
         "each slot. Jobs then wait, or are set back, when it is full. 0: a full context each.",
     )
     is_context_shifting = models.BooleanField(
         "shift a full context",
-        default=False,
+        default=_DEFAULTS.is_context_shifting,
         help_text="Drop the oldest tokens of a context that is full and go on, instead of ending "
         "the answer there. The model forgets how the text began.",
     )
     prefix_sharing = models.CharField(
         max_length=8,
         choices=PREFIX_SHARING,
-        default="key",
+        default=_DEFAULTS.prefix_sharing,
         help_text="Who may reuse what was computed for the same beginning of a prompt. Wider "
         "sharing saves work, but the time of an answer then tells what others have asked.",
     )
     prefix_host_bytes = models.BigIntegerField(
         "prefixes in memory",
-        default=256 << 20,
+        default=_DEFAULTS.prefix_host_bytes,
         validators=between(0, MAX_BYTES),
         help_text="Host memory for prefixes that lost their place in the cache. 0: none.",
     )
     prefix_disk_bytes = models.BigIntegerField(
         "prefixes on disk",
-        default=0,
+        default=_DEFAULTS.prefix_disk_bytes,
         validators=between(0, MAX_BYTES),
         help_text="Disk space for prefixes that memory has no room for. Prompt contents can be "
         "recovered from them. 0: none.",
     )
 
     step_token_budget = models.PositiveIntegerField(
-        default=256,
+        default=_DEFAULTS.step_token_budget,
         validators=between(1, 65536),
         help_text="Tokens of one engine step at most. More suits GPUs; fewer free the slot of a "
         "cancelled prompt sooner.",
     )
     prefill_chunk = models.PositiveIntegerField(
-        default=128,
+        default=_DEFAULTS.prefill_chunk,
         validators=between(1, 65536),
         help_text="Prompt tokens that one step takes beside decoding sequences. Fewer keep the "
         "answers of others smooth; more read long prompts sooner.",
     )
     is_deterministic = models.BooleanField(
         "deterministic",
-        default=False,
+        default=_DEFAULTS.is_deterministic,
         help_text="The same request with the same seed gives the same bytes, whatever runs "
         "beside it. Costs throughput and reuse of prefixes.",
     )
@@ -172,19 +174,19 @@ class ProfileColumns(models.Model):
         max_length=8,
         choices=SPECULATION,
         blank=True,
-        default="",
+        default=_DEFAULTS.speculation,
         help_text="Guess tokens ahead and check them in one step; the text stays the same. Pays "
         "for few clients at once and text that repeats its prompt.",
     )
     num_draft_tokens = models.PositiveIntegerField(
         "guessed tokens",
-        default=8,
+        default=_DEFAULTS.num_draft_tokens,
         validators=between(1, 64),
         help_text="Tokens guessed ahead at most. Wrong guesses are work for nothing.",
     )
     serves_embeddings = models.BooleanField(
         "serves embeddings too",
-        default=False,
+        default=_DEFAULTS.serves_embeddings,
         help_text="A chat model that answers embedding requests as well. Takes a second context "
         "in memory.",
     )
@@ -192,12 +194,12 @@ class ProfileColumns(models.Model):
         max_length=8,
         blank=True,
         choices=POOLING_TYPES,
-        default="",
+        default=_DEFAULTS.pooling,
         help_text="How the vectors of an input's tokens become one, for embeddings and rerank.",
     )
     min_dimensions = models.PositiveIntegerField(
         "shortest vectors",
-        default=0,
+        default=_DEFAULTS.min_dimensions,
         validators=between(0, 2**20),
         help_text="Numbers to which a client may shorten vectors, for models trained for that "
         "(Matryoshka); those of others lose their meaning. 0: only whole vectors.",
@@ -205,19 +207,19 @@ class ProfileColumns(models.Model):
 
     num_threads = models.PositiveIntegerField(
         "threads",
-        default=0,
+        default=_DEFAULTS.num_threads,
         validators=between(0, 1024),
         help_text="Threads that decode. More than there are cores is much slower. 0: all cores.",
     )
     num_threads_batch = models.PositiveIntegerField(
         "threads for prompts",
-        default=0,
+        default=_DEFAULTS.num_threads_batch,
         validators=between(0, 1024),
         help_text="Threads that read prompts. 0: as many as decode.",
     )
     num_gpu_layers = models.IntegerField(
         "GPU layers",
-        default=-1,
+        default=_DEFAULTS.num_gpu_layers,
         validators=between(-1, 4096),
         help_text="Layers to offload; fewer when the model does not fit. -1: all, where there is "
         "a GPU.",
@@ -225,12 +227,12 @@ class ProfileColumns(models.Model):
     split_mode = models.CharField(
         max_length=8,
         choices=SPLIT_MODES,
-        default="layer",
+        default=_DEFAULTS.split_mode,
         help_text="How several GPUs share the model. By rows needs a fast link between them.",
     )
     main_gpu = models.PositiveIntegerField(
         "main GPU",
-        default=0,
+        default=_DEFAULTS.main_gpu,
         validators=between(0, 255),
         help_text="The GPU that takes everything when it is not split. The first is 0.",
     )
@@ -241,13 +243,13 @@ class ProfileColumns(models.Model):
     )
     use_mmap = models.BooleanField(
         "map the file",
-        default=True,
+        default=_DEFAULTS.use_mmap,
         help_text="Weights stay in the file and are shared between replicas. Without, each "
         "replica reads a copy of its own.",
     )
     use_mlock = models.BooleanField(
         "lock in memory",
-        default=False,
+        default=_DEFAULTS.use_mlock,
         help_text="Never swap the weights out. The node's user must be allowed to lock that much "
         "(ulimit -l), else the replica fails.",
     )
@@ -256,7 +258,7 @@ class ProfileColumns(models.Model):
         max_length=16,
         choices=NUMA_STRATEGIES,
         blank=True,
-        default="",
+        default=_DEFAULTS.numa,
         help_text="For machines with several memory nodes. Try “spread”; leave off elsewhere.",
     )
 

@@ -7,15 +7,15 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from inference.gguf.memory import MemoryEstimate, estimate_memory
-from inference.protocol.replicas import ModelKind
+from inference.protocol.replicas import ModelKind, RuntimeProfile
+from models_registry.memory import estimate_replica
 from models_registry.models import Deployment, DeploymentState, Model, ModelVersion
 from models_registry.names import deployment_name_for
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_SLOTS = 16
-# Slots are halved until their KV cells fit into this much.
-DEFAULT_KV_BYTES = 8 * 1024**3
+# Slots are halved until their caches fit into this much.
+DEFAULT_CACHE_BYTES = 8 * 1024**3
 
 
 def create_deployment(*, model: Model, slug: str = "", **fields: Any) -> Deployment:
@@ -41,27 +41,15 @@ def default_profile(model: Model, version: ModelVersion | None) -> dict[str, Any
         "context_length": min(trained, DEFAULT_CONTEXT) if is_generative else trained,
         "num_slots": DEFAULT_SLOTS,
     }
-    while values["num_slots"] > 1 and _kv_bytes(facts, values) > DEFAULT_KV_BYTES:
+    while values["num_slots"] > 1 and _cache_bytes(model, facts, values) > DEFAULT_CACHE_BYTES:
         values["num_slots"] //= 2
     return values
 
 
-def _kv_bytes(facts: dict[str, Any], values: dict[str, Any]) -> int:
-    per_token = 2 * (facts.get("k_elements", 0) + facts.get("v_elements", 0))
-    return int(per_token * values["context_length"] * values["num_slots"])
-
-
-def estimate_deployment(deployment: Deployment, version: ModelVersion) -> MemoryEstimate:
-    """Estimate the memory of one replica, from the facts of the version."""
-    return estimate_memory(
-        weights_bytes=version.facts.get("size_bytes", 0),
-        k_elements=version.facts.get("k_elements", 0),
-        v_elements=version.facts.get("v_elements", 0),
-        context_length=deployment.context_length,
-        num_slots=deployment.num_slots,
-        cache_type_k=deployment.cache_type_k,
-        cache_type_v=deployment.cache_type_v,
-    )
+def _cache_bytes(model: Model, facts: dict[str, Any], values: dict[str, Any]) -> int:
+    profile = RuntimeProfile(**values)
+    estimate = estimate_replica(kind=ModelKind(model.kind), profile=profile, facts=facts)
+    return estimate.host.cache_bytes if estimate else 0
 
 
 def set_deployment_state(*, slug: str, state: str, reason: str = "") -> bool:

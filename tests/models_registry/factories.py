@@ -35,6 +35,13 @@ def make_version(
     return version
 
 
+def make_facts(*, width: int = 5760, **facts: Any) -> dict[str, Any]:
+    """Give what a header says: one layer that keeps ``width`` keys and values per token."""
+    layer = [1000, 0, width, width, 0]
+    memory = {"layers": [layer], "input": [500], "output": [100], "num_vocab": 1000}
+    return {"memory": memory, "size_bytes": 1600} | facts
+
+
 def make_deployment(model: Model, slug: str = "", **fields: Any) -> Deployment:
     """Make a deployment."""
     return Deployment.objects.create(model=model, slug=slug or model.slug, **fields)

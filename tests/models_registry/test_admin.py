@@ -16,7 +16,7 @@ from models_registry.models import (
     ModelVersion,
     VersionState,
 )
-from tests.models_registry.factories import make_deployment, make_model, make_version
+from tests.models_registry.factories import make_deployment, make_facts, make_model, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -65,12 +65,14 @@ def test_facts_and_reasons_are_shown(admin_client: Client) -> None:
 
 def test_the_memory_of_a_replica_is_estimated(admin_client: Client) -> None:
     model = make_model()
-    make_version(model, facts={"size_bytes": 1 << 20, "k_elements": 8, "v_elements": 8})
+    make_version(model, facts=make_facts(width=8))
     deployment = make_deployment(model, context_length=1024, num_slots=4)
     listed = admin_client.get(reverse("admin:models_registry_deployment_changelist"))
     assert "up to" in listed.text
     url = reverse("admin:models_registry_deployment_change", args=[deployment.pk])
-    assert "for each of 4 slots" in admin_client.get(url).text
+    page = admin_client.get(url).text
+    assert "when every slot is full" in page
+    assert "Contexts of all slots: 128.0" in page
 
 
 def test_a_page_of_an_import_under_way_renews_itself(admin_client: Client) -> None:

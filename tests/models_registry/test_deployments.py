@@ -7,34 +7,35 @@ from django.core.exceptions import ValidationError
 
 from inference.protocol.replicas import ModelKind, RuntimeProfile
 from models_registry.models import Deployment, DeploymentState, VersionState
+from models_registry.selectors import estimate_deployment
 from models_registry.services.deployments import (
     create_deployment,
     enable_deployments,
-    estimate_deployment,
     restart_deployments,
     set_deployment_state,
 )
 from models_registry.services.versions import make_current, quarantine_version
-from tests.models_registry.factories import make_deployment, make_model, make_version
+from tests.models_registry.factories import make_deployment, make_facts, make_model, make_version
 
 pytestmark = pytest.mark.django_db
-FACTS = {"context_length": 32_768, "k_elements": 5760, "v_elements": 5760, "size_bytes": 1000}
+FACTS = make_facts(context_length=32_768)
 
 
 def test_a_chat_model_gets_a_bounded_context() -> None:
     model = make_model("org/chat:1b")
-    version = make_version(model, facts=FACTS)
+    make_version(model, facts=FACTS)
     deployment = create_deployment(model=model)
     assert deployment.slug == "org-chat-1b"
     assert (deployment.context_length, deployment.num_slots) == (8192, 16)
     assert deployment.state == DeploymentState.PENDING
-    estimate = estimate_deployment(deployment, version)
-    assert estimate.total_bytes == 1000 + 16 * 8192 * 2 * 11_520
+    estimate = estimate_deployment(deployment)
+    assert estimate is not None
+    assert estimate.host.cache_bytes == 16 * 8192 * 2 * 11_520
 
 
 def test_a_large_model_gets_fewer_slots() -> None:
     model = make_model()
-    make_version(model, facts=FACTS | {"k_elements": 65_536, "v_elements": 65_536})
+    make_version(model, facts=make_facts(context_length=32_768, width=65_536))
     assert create_deployment(model=model).num_slots == 4
 
 
@@ -67,6 +68,21 @@ def test_the_profile_is_what_the_columns_say() -> None:
         {"tensor_split": "-1"},
         {"cache_type_k": "q9"},
         {"cache_type_v": "q8_0", "flash_attention": "off"},
+        {"flash_attention": "maybe"},
+        {"split_mode": "tensor"},
+        {"tensor_split": "1,1", "split_mode": "none"},
+        {"tensor_split": "0,0"},
+        {"kv_cells": 10_000},
+        {"kv_cells": 100, "is_kv_unified": True},
+        {"kv_cells": 2**31, "is_kv_unified": True},
+        {"is_deterministic": True, "is_kv_unified": True},
+        {"is_deterministic": True, "speculation": "ngram"},
+        {"speculation": "guess"},
+        {"num_draft_tokens": 0},
+        {"numa": "mirror"},
+        {"prefix_sharing": "world"},
+        {"prefix_host_bytes": -1},
+        {"num_threads_batch": -1},
         {"min_replicas": 2, "max_replicas": 1},
         {"job_timeout_seconds": 0},
         {"slug": "../x"},
@@ -78,6 +94,60 @@ def test_nonsense_is_refused_by_field(fields: dict[str, Any]) -> None:
         create_deployment(model=model, **fields)
     assert set(caught.value.message_dict) & set(fields)
     assert not Deployment.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["speculation", "serves_embeddings", "is_context_shifting"])
+def test_an_embedding_model_generates_nothing(field: str) -> None:
+    model = make_model(kind=ModelKind.EMBEDDING)
+    value = "ngram" if field == "speculation" else True
+    with pytest.raises(ValidationError) as caught:
+        create_deployment(model=model, **{field: value})
+    assert set(caught.value.message_dict) == {field}
+
+
+def test_heads_that_blocks_do_not_divide_take_no_quantized_cells() -> None:
+    model = make_model()
+    make_version(model, facts={"key_length": 80, "value_length": 64})
+    with pytest.raises(ValidationError) as caught:
+        create_deployment(model=model, cache_type_k="q4_0", cache_type_v="q8_0")
+    assert set(caught.value.message_dict) == {"cache_type_k"}
+
+
+def vocabulary(**changes: Any) -> dict[str, Any]:
+    """Give the facts of a vocabulary."""
+    return {"tokenizer": "gpt2", "num_vocab": 1000, "vocab_hash": "abc"} | changes
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_good"),
+    [
+        ({}, True),
+        ({"num_vocab": 1064, "vocab_hash": "other"}, True),
+        ({"num_vocab": 2000}, False),
+        ({"vocab_hash": "other"}, False),
+        ({"tokenizer": "llama"}, False),
+        ({"architecture": "bert"}, False),
+    ],
+)
+def test_a_draft_model_must_know_the_same_tokens(facts: dict[str, Any], is_good: bool) -> None:
+    model = make_model()
+    make_version(model, facts=vocabulary())
+    draft = make_version(make_model("small"), facts=vocabulary(**facts))
+    if is_good:
+        create_deployment(model=model, speculation="draft", draft_version=draft)
+        return
+    with pytest.raises(ValidationError) as caught:
+        create_deployment(model=model, speculation="draft", draft_version=draft)
+    assert set(caught.value.message_dict) == {"draft_version"}
+
+
+def test_a_draft_model_is_asked_for_and_cannot_be_the_model_itself() -> None:
+    model = make_model()
+    version = make_version(model, facts=vocabulary())
+    for draft in (None, version):
+        with pytest.raises(ValidationError) as caught:
+            create_deployment(model=model, speculation="draft", draft_version=draft)
+        assert set(caught.value.message_dict) == {"draft_version"}
 
 
 def test_a_version_of_another_model_cannot_be_pinned() -> None:

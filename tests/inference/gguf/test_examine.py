@@ -19,7 +19,9 @@ def test_a_tiny_model_is_inspected_and_probed(tiny_model_path: Path) -> None:
     probe_files([tiny_model_path])
     assert summary.kind is ModelKind.CHAT
     assert summary.quantization == "F32"
-    assert (summary.k_elements, summary.v_elements) == (64, 64)
+    layers = summary.memory.layers
+    assert [(layer.k_elements, layer.v_elements) for layer in layers] == [(32, 32)] * 2
+    assert summary.memory.weights_bytes < summary.size_bytes < summary.memory.weights_bytes * 1.1
 
 
 @pytest.mark.model
@@ -37,7 +39,7 @@ def test_a_real_embedding_model(minilm_path: Path) -> None:
     probe_files([minilm_path])
     assert (summary.kind, summary.pooling) == (ModelKind.EMBEDDING, "mean")
     assert (summary.context_length, summary.embedding_length) == (512, 384)
-    assert summary.k_elements == 0
+    assert not any(layer.k_elements for layer in summary.memory.layers)
 
 
 @pytest.mark.model

@@ -1,0 +1,85 @@
+"""How large is a context of llama.cpp: its cells, batches and rows, by what it is used for?"""
+
+from dataclasses import dataclass
+
+from inference.gguf.shape import MemoryShape
+from inference.protocol.replicas import RuntimeProfile
+
+# Contexts are cut into whole blocks of cells.
+CELL_BLOCK = 256
+PHYSICAL_BATCH = 512
+# Inputs that an embedding context holds at once; its batches are multiples of it.
+MAX_INPUTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """One context. ``num_attended`` cells are seen by a token at most, ``num_cells`` kept in all.
+
+    ``num_tokens`` are computed in one pass and give ``num_rows`` of logits in the graph;
+    ``num_output_rows`` of ``output_width`` numbers are kept for the reader.
+    """
+
+    num_sequences: int
+    num_attended: int
+    num_cells: int
+    num_tokens: int
+    num_rows: int
+    num_output_rows: int
+    output_width: int
+    is_flash: bool
+
+
+def generating(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -> ContextUse:
+    """Describe the context of a model that generates."""
+    each = _whole(context_length, CELL_BLOCK)
+    attended, kept = each, each * profile.num_slots
+    if profile.is_kv_unified:
+        wanted = profile.kv_cells or context_length * profile.num_slots
+        attended = kept = _whole(wanted, CELL_BLOCK)
+    num_tokens = min(profile.max_step_tokens, PHYSICAL_BATCH)
+    return ContextUse(
+        num_sequences=profile.num_slots,
+        num_attended=attended,
+        num_cells=kept,
+        num_tokens=num_tokens,
+        num_rows=min(profile.max_step_rows, num_tokens),
+        num_output_rows=profile.max_step_rows,
+        output_width=shape.num_vocab,
+        is_flash=profile.flash_attention != "off",
+    )
+
+
+def encoding(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -> ContextUse:
+    """Describe the context of an encoder: no cells, every token of a batch gives a row."""
+    num_tokens = _whole(max(context_length, profile.step_token_budget), MAX_INPUTS)
+    return ContextUse(
+        num_sequences=MAX_INPUTS,
+        num_attended=num_tokens,
+        num_cells=0,
+        num_tokens=num_tokens,
+        num_rows=0,
+        num_output_rows=num_tokens,
+        output_width=shape.num_vocab + shape.num_embd,
+        is_flash=profile.flash_attention != "off",
+    )
+
+
+def embedding(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -> ContextUse:
+    """Describe the context in which a model of generation computes vectors."""
+    num_tokens = _whole(profile.step_token_budget, MAX_INPUTS)
+    cells = _whole(_whole(context_length + profile.step_token_budget, MAX_INPUTS), CELL_BLOCK)
+    return ContextUse(
+        num_sequences=MAX_INPUTS,
+        num_attended=cells,
+        num_cells=cells,
+        num_tokens=num_tokens,
+        num_rows=num_tokens,
+        num_output_rows=num_tokens,
+        output_width=shape.num_vocab + shape.num_embd,
+        is_flash=profile.flash_attention != "off",
+    )
+
+
+def _whole(number: int, block: int) -> int:
+    return -(-number // block) * block
