@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from inference.backend.fake import FakeBackend, FakeModel
@@ -95,10 +96,9 @@ def test_slices_have_a_call_of_their_own_in_a_split_cache() -> None:
 
 
 def test_sequences_with_other_adapters_are_computed_in_calls_of_their_own() -> None:
-    sequences = [
-        make_sequence(slot, 5, loras=loras)
-        for slot, loras in enumerate([None, ((0, 1.0),), None, ((0, 1.0),)])
-    ]
+    sequences = [make_sequence(slot, 5) for slot in range(4)]
+    for sequence in sequences[1::2]:
+        sequence.job = msgspec.structs.replace(sequence.job, loras=((0, 1.0),))
     plan = Scheduler(PROFILE).schedule(sequences)
     assert [[piece.sequence.slot for piece in one] for one in plan.passes] == [[0, 2], [1, 3]]
 
