@@ -90,8 +90,8 @@ def show(path: Path, summary: ModelSummary, case: str) -> None:
     print(
         f"{path.name[:20]:20} {case[:37]:37} "
         f"{said.idle_bytes / MIB:6.0f} {used.idle / MIB:6.0f} {said.idle_bytes / used.idle:7.2f} "
-        f"{said.total_bytes / MIB:7.0f} {used.full / MIB:6.0f} "
-        f"{said.total_bytes / used.full:7.2f}",
+        f"{said.full_bytes / MIB:7.0f} {used.full / MIB:6.0f} "
+        f"{said.full_bytes / used.full:7.2f}",
         flush=True,
     )
 

@@ -11,14 +11,15 @@ from inference.gguf.shape import MemoryShape
 _FLOAT = 4
 
 
-def compute_bytes(shape: MemoryShape, use: ContextUse) -> int:
-    """Give the largest of the phases: attention, feed-forward or state, logits."""
+def compute_bytes(shape: MemoryShape, use: ContextUse, num_rows: int) -> int:
+    """Give the largest of the phases: attention, feed-forward or state, so many rows of logits."""
     masks = _mask_bytes(shape, use)
+    num_logits = min(num_rows, use.num_tokens) if use.has_logits else 0
     return masks + max(
         _attention_bytes(shape, use),
         _FLOAT * use.num_tokens * _feed_forward_numbers(shape),
         _state_bytes(shape, use),
-        _FLOAT * use.num_rows * (shape.num_vocab + 2 * shape.num_embd),
+        _FLOAT * num_logits * (shape.num_vocab + 2 * shape.num_embd),
     )
 
 

@@ -16,8 +16,9 @@ MAX_INPUTS = 64
 class ContextUse:
     """One context. ``num_attended`` cells are seen by a token at most, ``num_cells`` kept in all.
 
-    ``num_tokens`` are computed in one pass and give ``num_rows`` of logits in the graph;
-    ``num_output_rows`` of ``output_width`` numbers are kept for the reader.
+    ``num_tokens`` are computed in one pass. ``num_rows`` of ``output_width`` numbers are read from
+    a step as a rule, ``num_most_rows`` when log-probabilities or guesses are asked for;
+    ``has_logits`` tells whether the graph computes a row of logits for each.
     """
 
     num_sequences: int
@@ -25,8 +26,9 @@ class ContextUse:
     num_cells: int
     num_tokens: int
     num_rows: int
-    num_output_rows: int
+    num_most_rows: int
     output_width: int
+    has_logits: bool
     is_flash: bool
 
 
@@ -43,9 +45,10 @@ def generating(shape: MemoryShape, profile: RuntimeProfile, context_length: int)
         num_attended=attended,
         num_cells=kept,
         num_tokens=num_tokens,
-        num_rows=min(profile.max_step_rows, num_tokens),
-        num_output_rows=profile.max_step_rows,
+        num_rows=profile.max_step_rows if profile.speculation else profile.num_slots,
+        num_most_rows=profile.max_step_rows,
         output_width=shape.num_vocab,
+        has_logits=True,
         is_flash=profile.flash_attention != "off",
     )
 
@@ -58,9 +61,10 @@ def encoding(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -
         num_attended=num_tokens,
         num_cells=0,
         num_tokens=num_tokens,
-        num_rows=0,
-        num_output_rows=num_tokens,
+        num_rows=num_tokens,
+        num_most_rows=num_tokens,
         output_width=shape.num_vocab + shape.num_embd,
+        has_logits=False,
         is_flash=profile.flash_attention != "off",
     )
 
@@ -75,8 +79,9 @@ def embedding(shape: MemoryShape, profile: RuntimeProfile, context_length: int) 
         num_cells=cells,
         num_tokens=num_tokens,
         num_rows=num_tokens,
-        num_output_rows=num_tokens,
+        num_most_rows=num_tokens,
         output_width=shape.num_vocab + shape.num_embd,
+        has_logits=True,
         is_flash=profile.flash_attention != "off",
     )
 

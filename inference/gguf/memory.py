@@ -42,7 +42,8 @@ class DeviceMemory:
     """What a replica takes of one device: -1 is the host, GPUs count from 0.
 
     Weights in ``mapped_bytes`` lie in the page cache, once for all replicas of a file; ``other``
-    is the process, its vocabulary and adapters; ``prefix`` what cold prefixes may take.
+    is the process, its vocabulary and adapters; ``spare`` what jobs may add that ask for the
+    log-probabilities of their prompt, and cold prefixes.
     """
 
     device: int
@@ -51,18 +52,22 @@ class DeviceMemory:
     cache_bytes: int = 0
     compute_bytes: int = 0
     other_bytes: int = 0
-    prefix_bytes: int = 0
+    spare_bytes: int = 0
 
     @property
-    def total_bytes(self) -> int:
+    def most_bytes(self) -> int:
+        """What it never exceeds."""
+        return self.full_bytes + self.spare_bytes
+
+    @property
+    def full_bytes(self) -> int:
         """What it takes when every slot is full."""
-        return self.idle_bytes + self.prefix_bytes + (self._on_use if self.device == HOST else 0)
+        return self.weights_bytes + self.mapped_bytes + self.other_bytes + self._on_use
 
     @property
     def idle_bytes(self) -> int:
         """What it takes once loaded: the host's cache and buffers come with their first use."""
-        loaded = self.weights_bytes + self.mapped_bytes + self.other_bytes
-        return loaded if self.device == HOST else loaded + self._on_use
+        return self.full_bytes - (self._on_use if self.device == HOST else 0)
 
     @property
     def _on_use(self) -> int:
@@ -87,9 +92,14 @@ class MemoryEstimate:
         return self.devices[0]
 
     @property
-    def total_bytes(self) -> int:
+    def most_bytes(self) -> int:
+        """What all devices together never exceed."""
+        return sum(device.most_bytes for device in self.devices)
+
+    @property
+    def full_bytes(self) -> int:
         """All devices together, when every slot is full."""
-        return sum(device.total_bytes for device in self.devices)
+        return sum(device.full_bytes for device in self.devices)
 
     @property
     def idle_bytes(self) -> int:
@@ -116,7 +126,7 @@ def estimate_memory(
     process = PROCESS_BYTES + load.adapter_bytes
     prefixes = profile.prefix_host_bytes if load.is_generative else 0
     shares[HOST] = shares[HOST].plus(
-        DeviceMemory(device=HOST, other_bytes=process, prefix_bytes=prefixes)
+        DeviceMemory(device=HOST, other_bytes=process, spare_bytes=prefixes)
     )
     if load.draft is not None:
         alone = msgspec.structs.replace(profile, kv_cells=0, serves_embeddings=False)
@@ -161,23 +171,28 @@ def _share(
 ) -> DeviceMemory:
     parts = assignment.parts_on(device)
     weights = sum(part.weights_bytes for part in parts)
-    share = DeviceMemory(
-        device=device,
-        cache_bytes=sum(_cache_bytes(parts, profile, use) for use in uses),
-        compute_bytes=sum(compute_bytes(shape, use) for use in uses) if parts else 0,
-    )
+    usual = most = 0
+    if parts:
+        usual = sum(compute_bytes(shape, use, use.num_rows) for use in uses)
+        most = sum(compute_bytes(shape, use, use.num_most_rows) for use in uses)
+    cache = sum(_cache_bytes(parts, profile, use) for use in uses)
     if device != HOST:
-        return share.plus(DeviceMemory(device=device, weights_bytes=weights))
+        return DeviceMemory(
+            device=device, weights_bytes=weights, cache_bytes=cache, compute_bytes=most
+        )
     repacked = sum(part.repacked_bytes for part in parts)
-    host = DeviceMemory(
+    rows = sum(4 * use.num_rows * use.output_width for use in uses)
+    most_rows = sum(4 * use.num_most_rows * use.output_width for use in uses)
+    return DeviceMemory(
         device=HOST,
         # A mapped file keeps the original of what is rearranged.
         weights_bytes=repacked if profile.use_mmap else weights,
         mapped_bytes=weights if profile.use_mmap else 0,
-        compute_bytes=sum(4 * use.num_output_rows * use.output_width for use in uses),
+        cache_bytes=cache,
+        compute_bytes=usual + rows,
         other_bytes=TOKEN_BYTES * shape.num_vocab + MERGE_BYTES * shape.num_merges,
+        spare_bytes=most + most_rows - usual - rows,
     )
-    return share.plus(host)
 
 
 def _cache_bytes(parts: Sequence[LayerShape], profile: RuntimeProfile, use: ContextUse) -> int:

@@ -141,7 +141,7 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     def total_memory(self, deployment: Deployment) -> str:
         """Show what a replica may come to."""
         estimate = estimate_deployment(deployment)
-        return "unknown" if estimate is None else f"up to {filesizeformat(estimate.total_bytes)}"
+        return "unknown" if estimate is None else f"up to {filesizeformat(estimate.most_bytes)}"
 
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def memory(self, deployment: Deployment) -> SafeString:

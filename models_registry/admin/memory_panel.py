@@ -11,7 +11,7 @@ _PARTS = (
     ("cache_bytes", "Contexts of all slots"),
     ("compute_bytes", "Buffers of a step"),
     ("other_bytes", "Process and vocabulary"),
-    ("prefix_bytes", "Cold prefixes, at most"),
+    ("spare_bytes", "Cold prefixes and log-probabilities of prompts, at most"),
 )
 
 

@@ -53,7 +53,7 @@ def test_the_parts_of_a_replica_add_up() -> None:
     assert host.weights_bytes == 4 * 100
     assert host.cache_bytes == 4 * 2 * (64 + 32) * 512 * 2
     assert host.other_bytes == PROCESS_BYTES + 1000 * TOKEN_BYTES
-    assert host.total_bytes == host.idle_bytes + host.cache_bytes + host.compute_bytes
+    assert host.full_bytes == host.idle_bytes + host.cache_bytes + host.compute_bytes
 
 
 def test_a_file_that_is_not_mapped_is_held_once() -> None:
@@ -64,7 +64,16 @@ def test_a_file_that_is_not_mapped_is_held_once() -> None:
 def test_cold_prefixes_count_at_most_but_not_when_idle() -> None:
     with_prefixes, without = estimate(prefix_host_bytes=1 << 20), estimate()
     assert with_prefixes.idle_bytes == without.idle_bytes
-    assert with_prefixes.total_bytes == without.total_bytes + (1 << 20)
+    assert with_prefixes.full_bytes == without.full_bytes
+    assert with_prefixes.most_bytes == without.most_bytes + (1 << 20)
+
+
+def test_rows_of_logits_for_all_prompt_tokens_count_at_most() -> None:
+    plain, guessing = estimate(), estimate(speculation="ngram")
+    rows = PROFILE.max_step_rows
+    assert plain.host.spare_bytes >= 4 * (rows - PROFILE.num_slots) * SHAPE.num_vocab
+    assert guessing.host.spare_bytes == 0
+    assert guessing.most_bytes == plain.most_bytes
 
 
 def test_quantized_cells_are_smaller() -> None:
@@ -79,9 +88,9 @@ def test_contexts_are_cut_into_whole_blocks() -> None:
 
 
 def test_attention_tables_cost_memory_without_flash_attention() -> None:
-    long, flash = {"context_length": 8192}, estimate(context_length=8192)
+    flash = estimate(context_length=8192)
+    plain = estimate(context_length=8192, flash_attention="off")
     table = 8192 * 256 * 4 * SHAPE.num_heads
-    plain = estimate(flash_attention="off", **long)
     assert plain.host.compute_bytes > flash.host.compute_bytes + table // 2
 
 
@@ -128,7 +137,7 @@ def test_layers_go_to_gpus_by_free_memory_and_the_table_stays() -> None:
     assert second.weights_bytes == 50 + 300  # the output is a copy of the tied table
     assert first.cache_bytes == 4 * 2 * 96 * 1024
     assert first.other_bytes == DRIVER_BYTES
-    assert first.idle_bytes == first.total_bytes
+    assert first.idle_bytes == first.most_bytes
 
 
 @pytest.mark.parametrize(
