@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.protocol.events import TokenLogprob
-from inference.protocol.jobs import GenerationJob
+from inference.protocol.jobs import GenerationJob, Loras
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import PairLayout
 
@@ -117,6 +117,10 @@ class Backend(Protocol):
     @property
     def model(self) -> Model:
         """The model behind the context."""
+        ...
+
+    def use_adapters(self, loras: Loras) -> None:
+        """Compute with these LoRA adapters from now on, and with no others."""
         ...
 
     def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:

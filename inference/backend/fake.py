@@ -23,8 +23,8 @@ from inference.backend.logit_edits import LogitEdits
 from inference.backend.plugins import installed_plugins
 from inference.backend.token_sampler import TokenSampler
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.jobs import GenerationJob
-from inference.protocol.replicas import ModelFacts, RuntimeProfile
+from inference.protocol.jobs import GenerationJob, Loras
+from inference.protocol.replicas import AdapterFacts, ModelFacts, RuntimeProfile
 from inference.protocol.text import PairLayout
 
 EOS, BOS, FIRST_BYTE = 0, 1, 2
@@ -38,7 +38,9 @@ NextToken = Callable[[Sequence[int]], int]
 class FakeModel:
     """A vocabulary of bytes."""
 
-    def __init__(self, context_length: int = 8192) -> None:
+    def __init__(
+        self, context_length: int = 8192, *, adapters: tuple[AdapterFacts, ...] = ()
+    ) -> None:
         self.context_length = context_length
         self.eog_tokens: NDArray[np.int32] = np.array([EOS], np.int32)
         self.suppressed_tokens: NDArray[np.int32] = np.empty(0, np.int32)
@@ -53,6 +55,7 @@ class FakeModel:
             bos_token_id=BOS,
             eos_token_id=EOS,
             num_prefix_tokens=1,
+            adapters=adapters,
             sampler_plugins=tuple(installed_plugins()),
         )
 
@@ -121,7 +124,12 @@ class FakeBackend:
         self.first_kept: dict[int, int] = {}
         self.batches: list[tuple[tuple[int, int], ...]] = []
         self.num_open_samplers = 0
+        self.loras: Loras = ()
         self._step_seconds, self.token_seconds = step_seconds, token_seconds
+
+    def use_adapters(self, loras: Loras) -> None:
+        """Have the next rows depend on the adapters as well."""
+        self.loras = loras
 
     def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
         """Append each slice to its sequence; every position must be the next one."""
@@ -206,7 +214,7 @@ class FakeBackend:
 
     def _row(self, sequence: Sequence[int]) -> NDArray[np.float32]:
         row = np.linspace(1.0, 0.0, NUM_VOCAB, dtype=np.float32)
-        row[self.next_token(sequence)] = 10.0
+        row[self.next_token([*sequence, *(hash(one) % 997 for one in self.loras)])] = 10.0
         return row
 
 
@@ -301,7 +309,7 @@ def fake_from_path(path: str, profile: RuntimeProfile) -> FakeBackend:
         return float(options.get(name, ["0"])[0]) / 1000
 
     return FakeBackend(
-        FakeModel(profile.context_length),
+        FakeModel(profile.sequence_cells),
         step_seconds=seconds("step_ms"),
         token_seconds=seconds("token_ms"),
         fails_for=_mishap(options),

@@ -15,10 +15,11 @@ from inference.backend.batch import Batch
 from inference.backend.kv_pages import untouched_pages_released
 from inference.backend.kv_states import KvStates
 from inference.backend.llama_model import LlamaModel
+from inference.backend.lora import AdapterSwitch
 from inference.backend.params import generation_params
 from inference.backend.samplers import Samplers
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.jobs import GenerationJob
+from inference.protocol.jobs import GenerationJob, Loras
 from inference.protocol.replicas import RuntimeProfile
 
 logger = logging.getLogger(__name__)
@@ -33,10 +34,15 @@ class LlamaBackend:
         with untouched_pages_released():
             self._context = open_context(model, generation_params(model.context_length, profile))
         self._states = KvStates(self._context, model.handle, is_unified=profile.is_kv_unified)
+        self._adapters = AdapterSwitch(self._context, model.adapters)
         self._batch = Batch(num_tokens, profile.num_slots)
         self._samplers = Samplers(model)
         self._rows = np.empty((0, model.num_vocab), np.float32)
         self._rows_address = 0
+
+    def use_adapters(self, loras: Loras) -> None:
+        """Compute with these LoRA adapters from now on, and with no others."""
+        self._adapters.use(loras)
 
     def decode(self, slices: Sequence[Slice]) -> NDArray[np.float32]:
         """Compute slices, ordered by sequence id; raises DecodeError."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from inference.backend import native
 from inference.backend.devices import check_devices, list_native_devices
 from inference.backend.grammars import Grammars
+from inference.backend.lora import LoadedAdapter, load_adapters
 from inference.backend.memory_lock import allow_memory_lock
 from inference.backend.params import model_params, start_numa
 from inference.backend.plugins import installed_plugins
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.replicas import ModelFacts, ReplicaSpec
+from inference.protocol.replicas import AdapterFacts, ModelFacts, ReplicaSpec
 from inference.protocol.text import PairLayout
 from inference.text.cutting import TextCutter
 
@@ -23,8 +24,11 @@ from inference.text.cutting import TextCutter
 class LlamaModel:
     """A loaded model and its vocabulary. The vocabulary functions are safe from any thread."""
 
-    def __init__(self, handle: int, context_length: int) -> None:
+    def __init__(
+        self, handle: int, context_length: int, adapters: tuple[LoadedAdapter, ...] = ()
+    ) -> None:
         self.handle = handle
+        self.adapters = adapters
         self.vocab = llama_cpp.llama_model_get_vocab(handle)
         self.num_vocab = int(llama_cpp.llama_vocab_n_tokens(self.vocab))
         trained = int(llama_cpp.llama_model_n_ctx_train(handle))
@@ -197,6 +201,9 @@ class LlamaModel:
             sampler_plugins=tuple(installed_plugins()),
             num_prefix_tokens=num_prefix,
             num_suffix_tokens=num_suffix,
+            adapters=tuple(
+                AdapterFacts(name=one.spec.name, scale=one.spec.scale) for one in self.adapters
+            ),
         )
 
     def _count_added_tokens(self) -> tuple[int, int]:
@@ -237,4 +244,9 @@ def load_model(spec: ReplicaSpec, progress: Callable[[float], None]) -> LlamaMod
     if not handle:
         reason = native.last_errors() or "the file is missing or damaged"
         raise EngineError(ErrorCode.ENGINE_FAILED, f"The model could not be loaded: {reason}")
-    return LlamaModel(handle, spec.profile.context_length)
+    try:
+        adapters = load_adapters(handle, spec.loras)
+    except EngineError:
+        llama_cpp.llama_model_free(handle)
+        raise
+    return LlamaModel(handle, spec.profile.sequence_cells, adapters)

@@ -9,10 +9,8 @@ import llama_cpp
 
 from inference.backend import native
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.jobs import Loras
 from inference.protocol.replicas import LoraAdapter
-
-Scales = tuple[float, ...]
-"""How strongly each adapter of a model acts, in the order of its list; 0 is not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +44,23 @@ def _refuse(spec: LoraAdapter, reason: str) -> EngineError:
 
 
 class AdapterSwitch:
-    """Sets which adapters a context computes with."""
+    """Sets which adapters a context computes with; at first it does with none."""
 
     def __init__(self, context: int, adapters: Sequence[LoadedAdapter]) -> None:
-        self._context = context
-        count = len(adapters)
-        self._handles = (llama_cpp.llama_adapter_lora_p_ctypes * count)(
-            *(one.handle for one in adapters)
-        )
-        self._scales = (ctypes.c_float * count)()
-        self._in_use: Scales = (0.0,) * count
+        self._context, self._adapters = context, adapters
+        self._in_use: Loras = ()
 
-    def use(self, scales: Scales) -> None:
-        """Have the next batches computed with these scales; the same ones again cost nothing."""
-        if scales == self._in_use:
+    def use(self, loras: Loras) -> None:
+        """Compute with these from the next batch on; the same ones again cost nothing.
+
+        Others cost llama.cpp the planning of its graph: some milliseconds.
+        """
+        if loras == self._in_use:
             return
-        assert len(scales) == len(self._in_use)
-        self._scales[:] = list(scales)
-        llama_cpp.llama_set_adapters_lora(self._context, self._handles, len(scales), self._scales)
-        self._in_use = scales
+        count = len(loras)
+        handles = (llama_cpp.llama_adapter_lora_p_ctypes * count)(
+            *(self._adapters[index].handle for index, _ in loras)
+        )
+        scales = (ctypes.c_float * count)(*(scale for _, scale in loras))
+        llama_cpp.llama_set_adapters_lora(self._context, handles, count, scales)
+        self._in_use = loras

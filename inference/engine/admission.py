@@ -1,7 +1,10 @@
 """Can this job ever run here?"""
 
+import msgspec
+
 from inference.backend.base import Backend, Model
 from inference.backend.grammar_sampler import read_preserved
+from inference.engine.adapters import settle_adapters
 from inference.engine.sequence import Sequence
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob, Job
@@ -24,13 +27,16 @@ def admit(job: Job, backend: Backend, profile: RuntimeProfile = DEFAULTS) -> Seq
             ErrorCode.INVALID_SAMPLING,
             f"At most {MAX_LOGPROBS} alternatives can be listed per token.",
         )
+    loras = settle_adapters(job.loras, facts.adapters)
+    job = msgspec.structs.replace(job, loras=loras)
     sequence = Sequence(
         job,
         prompt,
         backend.open_sampler(job),
         facts.context_length,
         is_shifting=profile.is_context_shifting,
-        preserved=read_preserved(backend.model, job.sampling.preserved_tokens),
+        # A control token that is named as a stop string spells it, and so stops.
+        preserved=read_preserved(backend.model, (*job.sampling.preserved_tokens, *job.stop)),
     )
     if job.emitted_tokens:
         _replay(sequence, backend.model, is_stepwise=profile.is_deterministic)

@@ -1,6 +1,7 @@
 """How does a planned step reach the backend, and who pays when it fails?"""
 
 import logging
+from collections.abc import Sequence as SequenceOf
 
 from inference.backend.base import Backend, DecodeError, Rows
 from inference.cache.prefix_cache import PrefixCache
@@ -10,6 +11,7 @@ from inference.engine.roster import Roster
 from inference.engine.sequence import Sequence
 from inference.engine.settle import Settler
 from inference.protocol.errors import ErrorCode
+from inference.protocol.jobs import Loras
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +33,13 @@ class Computer:
     ) -> None:
         self._backend, self._cache = backend, cache
         self._roster, self._settler, self._pressure = roster, settler, pressure
+        self._loras: Loras = ()
 
     def compute(self, plan: StepPlan) -> None:
         """Compute all pieces and settle them; what a failure leaves out is planned again."""
-        for pieces in plan.passes:
+        for pieces in self._order(plan.passes):
             try:
-                rows = self._backend.decode([piece.to_slice() for piece in pieces])
+                rows = self._decode(pieces)
             except DecodeError as error:
                 logger.warning("a call for %d sequences failed: %s", len(pieces), error)
                 if error.code == NO_CELLS:
@@ -45,6 +48,18 @@ class Computer:
                 self._compute_one_by_one(pieces)
                 continue
             self._apply(pieces, rows)
+
+    def _order(self, passes: SequenceOf[Pass]) -> SequenceOf[Pass]:
+        """Begin with the adapters that are in use: to change them costs a part of a step."""
+        if len(passes) == 1:
+            return passes
+        return sorted(passes, key=lambda pieces: _adapters_of(pieces) != self._loras)
+
+    def _decode(self, pieces: Pass) -> Rows:
+        """Compute pieces of the same adapters in one call."""
+        self._loras = _adapters_of(pieces)
+        self._backend.use_adapters(self._loras)
+        return self._backend.decode([piece.to_slice() for piece in pieces])
 
     def _apply(self, pieces: Pass, rows: Rows) -> None:
         """Note what was computed, and give each sequence its rows."""
@@ -72,7 +87,7 @@ class Computer:
 
     def _compute_alone(self, piece: Piece) -> None:
         try:
-            rows = self._backend.decode([piece.to_slice()])
+            rows = self._decode((piece,))
         except DecodeError as error:
             logger.error("job %s cannot be computed: %s", piece.sequence.job.id, error)
             self._fail(piece.sequence)
@@ -90,3 +105,7 @@ class Computer:
 
     def _fail(self, sequence: Sequence) -> None:
         self._roster.fail(sequence, ErrorCode.ENGINE_FAILED, "The model failed on this request.")
+
+
+def _adapters_of(pieces: Pass) -> Loras:
+    return pieces[0].sequence.job.loras or ()

@@ -8,6 +8,9 @@ import msgspec
 from inference.protocol.sampling import SamplingParams
 
 SCHEMA_VERSION = 1
+
+Loras = tuple[tuple[int, float], ...]
+"""Adapters of a deployment by their place in its list, each with how strongly it acts."""
 EUCLIDEAN = 2
 
 
@@ -23,7 +26,7 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     ``num_prompt_logprobs`` asks for the log-probabilities of the prompt with that many
     alternatives. ``num_keep`` (-1 all) is how much of the prompt a context shift keeps.
     ``num_draft_tokens`` 0 turns speculation off for the job, None leaves it to the deployment.
-    ``loras`` are (adapter index, scale); None leaves the deployment's own scales.
+    ``loras`` are the adapters that act; None leaves the deployment's own scales.
     """
 
     id: str
@@ -44,7 +47,7 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     cache_prompt: bool = True
     num_keep: int = 0
     num_draft_tokens: int | None = None
-    loras: tuple[tuple[int, float], ...] | None = None
+    loras: Loras | None = None
     emitted_tokens: tuple[int, ...] = ()
     stream: bool = True
     priority: int = 0

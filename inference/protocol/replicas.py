@@ -76,6 +76,13 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     job_timeout_seconds: float = 600.0
 
     @property
+    def sequence_cells(self) -> int:
+        """How many tokens one sequence may hold: no more than there are cells for all."""
+        if self.is_kv_unified and self.kv_cells:
+            return min(self.context_length, self.kv_cells)
+        return self.context_length
+
+    @property
     def max_step_tokens(self) -> int:
         """How many tokens one step may hold: every slot can always decode one."""
         return max(self.step_token_budget, self.num_slots)
@@ -92,6 +99,9 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         if not self.is_deterministic:
             return 0
         return max(2, min(self.prefill_chunk // 2, self.max_step_rows))
+
+
+MAX_LORA_SCALE = 100.0
 
 
 class LoraAdapter(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +151,13 @@ class ReplicaState(StrEnum):
     FAILED = "failed"
 
 
+class AdapterFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A loaded LoRA adapter as requests may know it: never its path."""
+
+    name: str
+    scale: float = 0.0
+
+
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the loaded model says of itself, for validation in the gateway.
 
@@ -170,6 +187,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     num_suffix_tokens: int = 0
     pooling: str = ""
     num_dimensions: int = 0
+    adapters: tuple[AdapterFacts, ...] = ()
 
 
 class SlotStats(msgspec.Struct, frozen=True, kw_only=True):
