@@ -3,6 +3,8 @@
 import hashlib
 import json
 import logging
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from inference.protocol.errors import EngineError, ErrorCode
@@ -16,13 +18,21 @@ _CHUNK_BYTES = 4 << 20
 def verify_files(spec: ReplicaSpec, home: Path) -> None:
     """Check every file's hash, once per host and file; raises EngineError naming a bad one.
 
-    A stamp of inode, size and time under ``home`` tells that a file was checked before.
+    That is the model's files, its draft's, and its adapters'. A stamp of inode, size and time under ``home`` tells that a file was checked before.
     """
     if spec.files and spec.files[0].startswith(FAKE_PREFIX):
         return
-    for number, name in enumerate(spec.files):
-        expected = spec.sha256[number] if number < len(spec.sha256) else ""
-        _verify_file(Path(name), expected, home / "verified")
+    for name, sha256 in _files_of(spec):
+        _verify_file(Path(name), sha256, home / "verified")
+
+
+def _files_of(spec: ReplicaSpec) -> Iterator[tuple[str, str]]:
+    """Give all files that the replica will load, each with its hash, empty where not known."""
+    yield from zip_longest(spec.files, spec.sha256[: len(spec.files)], fillvalue="")
+    yield from zip_longest(
+        spec.draft_files, spec.draft_sha256[: len(spec.draft_files)], fillvalue=""
+    )
+    yield from ((adapter.file, adapter.sha256) for adapter in spec.loras)
 
 
 def _verify_file(path: Path, sha256: str, stamps: Path) -> None:

@@ -4,10 +4,11 @@ import hashlib
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inference.protocol.errors import EngineError
-from inference.protocol.replicas import ModelKind, ReplicaSpec
+from inference.protocol.replicas import LoraAdapter, ModelKind, ReplicaSpec
 from inference.worker import model_files
 from inference.worker.model_files import verify_files
 
@@ -60,3 +61,16 @@ def test_a_home_that_cannot_be_written_costs_only_time(model: Path, sha256: str)
 
 def test_a_fake_model_has_no_file(tmp_path: Path) -> None:
     verify_files(make_spec("fake:", ""), tmp_path)
+
+
+def test_drafts_and_adapters_are_checked_too(model: Path, sha256: str, tmp_path: Path) -> None:
+    spec = make_spec(model, sha256)
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"GGUF other")
+    adapter = LoraAdapter(name="polite", file=str(other), sha256="0" * 64)
+    with_draft = msgspec.structs.replace(
+        spec, draft_files=(str(other),), draft_sha256=("0" * 64,)
+    )
+    for bad in (with_draft, msgspec.structs.replace(spec, loras=(adapter,))):
+        with pytest.raises(EngineError, match=r"other\.gguf is not the registered file"):
+            verify_files(bad, tmp_path)
