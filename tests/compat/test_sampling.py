@@ -141,7 +141,8 @@ def test_the_best_of_many_is_the_likeliest(raw: RawClient) -> None:
     fields = {"seed": 7, "temperature": 1.3, "max_tokens": 6, "logprobs": 0}
 
     def likelihood(choice: dict[str, Any]) -> float:
-        return sum(choice["logprobs"]["token_logprobs"]) / len(choice["logprobs"]["tokens"])
+        logprobs: list[float] = choice["logprobs"]["token_logprobs"]
+        return sum(logprobs) / len(logprobs)
 
     tried = complete(raw, n=4, **fields)["choices"]
     best = complete(raw, n=2, best_of=4, **fields)

@@ -32,7 +32,7 @@ def left_by(
 
 def probabilities(logits: Logits) -> Logits:
     """Give the softmax."""
-    weights = np.exp(logits - logits.max())
+    weights: Logits = np.exp(logits - logits.max())
     return weights / weights.sum()
 
 
