@@ -33,7 +33,7 @@ def left_by(
 def probabilities(logits: Logits) -> Logits:
     """Give the softmax."""
     weights: Logits = np.exp(logits - logits.max())
-    return weights / weights.sum()
+    return weights / float(weights.sum())
 
 
 def keep(logits: Logits, is_kept: NDArray[np.bool_]) -> Logits:
