@@ -4,6 +4,7 @@ Installed on first use into a virtual environment of its own, so that the produc
 """
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 
 _PACKAGE = "xllamacpp==2026.10.11549"
 _HOME = Path("~/.cache/llamero/peer").expanduser()
-_PORT = 8091
+_HOST = "127.0.0.1"
 _PROGRAM = """
 import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
@@ -38,13 +39,15 @@ def running_peer(
     model: Path, *, slots: int = 16, context_length: int = 1024, pooling: str = ""
 ) -> Iterator[str]:
     """Run llama-server over a model file, to embed if ``pooling`` names how; gives its address."""
-    numbers = (os.cpu_count(), _PORT, slots, context_length)
+    port = _find_free_port()
+    numbers = (os.cpu_count(), port, slots, context_length)
     command = [_python(), "-c", _PROGRAM, model, *map(str, numbers), pooling]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
     try:
-        _wait_until_ready()
-        yield f"http://127.0.0.1:{_PORT}"
+        address = f"http://{_HOST}:{port}"
+        _wait_until_ready(address)
+        yield address
     finally:
         process.kill()
         process.wait()
@@ -64,10 +67,16 @@ def _python() -> Path:
     return python
 
 
-def _wait_until_ready() -> None:
+def _find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_ready(address: str) -> None:
     for _ in range(150):
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{_PORT}/health", timeout=1).close()
+            urllib.request.urlopen(f"{address}/health", timeout=1).close()
         except OSError:
             time.sleep(0.2)
         else:
