@@ -65,6 +65,7 @@ class DeploymentTarget:
     draft_facts: dict[str, Any] = field(default_factory=dict)
     loras: tuple[LoraAdapter, ...] = ()
     adapter_bytes: int = 0
+    ignores_memory: bool = False
 
     def estimate(self, gpus: Sequence[Device] = ()) -> MemoryEstimate | None:
         """Estimate the memory of one replica on a node with these GPUs, if the header is known."""
@@ -216,6 +217,7 @@ def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> Depl
         draft_facts=draft.facts if draft else {},
         loras=tuple(adapter.spec for adapter in adapters),
         adapter_bytes=sum(adapter.file.size_bytes for adapter in adapters),
+        ignores_memory=deployment.ignores_memory,
     )
 
 

@@ -46,7 +46,9 @@ class DeviceList:
     @staticmethod
     def _refresh(gpu: Device, free_now: Mapping[str, int]) -> Device:
         free = free_now.get(gpu.id)
-        return gpu if free is None else msgspec.structs.replace(gpu, free_bytes=free)
+        if free is None:
+            return msgspec.structs.replace(gpu, is_free_current=False)
+        return msgspec.structs.replace(gpu, free_bytes=free)
 
 
 def scan_native_devices() -> tuple[Device, ...]:

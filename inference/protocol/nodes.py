@@ -7,7 +7,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     """One place to put a model: the host (cpu), a gpu, or one that shares the host's memory (igpu).
 
     GPUs are in the order that main_gpu and tensor_split count them; ``id`` is a GPU's PCI address.
-    Byte counts are 0 where unknown.
+    Byte counts are 0 where unknown; ``is_free_current`` tells that the free ones are read anew.
     """
 
     kind: str
@@ -16,6 +16,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     total_bytes: int = 0
     free_bytes: int = 0
+    is_free_current: bool = True
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):

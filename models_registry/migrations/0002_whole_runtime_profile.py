@@ -30,6 +30,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='deployment',
+            name='ignores_memory',
+            field=models.BooleanField(default=False, help_text='Run it where the estimate says that there is not enough memory. Weights that do not fit are read from disk again and again, and the system may end the replica.', verbose_name='run without room'),
+        ),
+        migrations.AddField(
+            model_name='deployment',
             name='draft_version',
             field=models.ForeignKey(blank=True, help_text='A small model with the same vocabulary that guesses ahead. It is loaded beside the model when speculation asks it.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='drafting_deployments', to='models_registry.modelversion', verbose_name='draft model'),
         ),

@@ -56,6 +56,12 @@ class Deployment(ProfileColumns):
     max_replicas = models.PositiveIntegerField(
         default=1, validators=between(1, 64), help_text="How many replicas may run."
     )
+    ignores_memory = models.BooleanField(
+        "run without room",
+        default=False,
+        help_text="Run it where the estimate says that there is not enough memory. Weights that do "
+        "not fit are read from disk again and again, and the system may end the replica.",
+    )
     generation = models.PositiveIntegerField(default=1, editable=False)
 
     draft_version = models.ForeignKey(

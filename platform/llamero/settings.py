@@ -141,6 +141,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Who tells the registry's pages how much memory the nodes have left.
+NODE_ROOMS = "llamero.control.rooms.read_rooms"
 # Folders whose files staff may import in the admin, separated by commas.
 IMPORT_DIRS = [
     Path(folder) for folder in env.list("LLAMERO_IMPORT_DIRS", default=[str(HOME / "import")])

@@ -19,9 +19,12 @@ class Verdict:
 
 
 def observe(
-    target: DeploymentTarget, statuses: Sequence[ReplicaStatus], *, has_node: bool
+    target: DeploymentTarget, statuses: Sequence[ReplicaStatus], *, obstacle: str = ""
 ) -> Verdict:
-    """Judge a deployment. A ready replica of an older generation still counts as ready."""
+    """Judge a deployment; ``obstacle`` tells why it could not be placed.
+
+    A ready replica of an older generation still counts as ready.
+    """
     if not target.enabled:
         return Verdict(DeploymentState.STOPPED)
     if any(status.state is ReplicaState.READY for status in statuses):
@@ -39,4 +42,4 @@ def observe(
         return Verdict(DeploymentState.FAILED, failed[0].reason or "The replica ended.")
     if any(status.state in IN_START for status in current):
         return Verdict(DeploymentState.LOADING)
-    return Verdict(DeploymentState.PENDING, "" if has_node else "No node is running.")
+    return Verdict(DeploymentState.PENDING, obstacle)

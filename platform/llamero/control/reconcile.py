@@ -22,14 +22,20 @@ def reconcile(redis: SyncRedis) -> None:
     targets = list_deployment_targets()
     desired = DesiredState(redis)
     nodes = desired.nodes()
-    for node, specs in place(targets, nodes).items():
+    placed = {node.node: desired.read(node.node) or () for node in nodes}
+    reports = ReplicaRegistry(redis).list()
+    placement = place(targets, nodes, placed, reports)
+    for node, specs in placement.specs.items():
         if desired.publish(node, specs):
             logger.info(
                 "node %s should run %s", node, ", ".join(s.replica for s in specs) or "nothing"
             )
-    statuses = _by_deployment(ReplicaRegistry(redis).list())
+    statuses = _by_deployment(reports)
     for target in targets:
-        record(target, observe(target, statuses[target.deployment], has_node=bool(nodes)))
+        obstacle = placement.obstacles.get(target.deployment, "")
+        if not nodes:
+            obstacle = "No node is running."
+        record(target, observe(target, statuses[target.deployment], obstacle=obstacle))
 
 
 def record(target: DeploymentTarget, verdict: Verdict) -> None:
