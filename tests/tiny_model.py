@@ -1,5 +1,6 @@
 """Make a llama model that is small and random, but loads and runs like a real one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import gguf
@@ -17,10 +18,10 @@ CHAT_TEMPLATE = (
 )
 
 
-def write_tiny_model(path: Path, *, seed: int = 0) -> None:
+def write_tiny_model(path: Path, *, seed: int = 0, letters: Sequence[int] = range(33, 127)) -> None:
     """Write the model. Its tokens are bytes, so it often stops within a character."""
     writer = gguf.GGUFWriter(path, "llama")
-    num_vocab = add_vocabulary(writer)
+    num_vocab = add_vocabulary(writer, letters)
     add_shape(writer)
     add_weights(writer, num_vocab, np.random.default_rng(seed))
     writer.write_header_to_file()
@@ -29,16 +30,16 @@ def write_tiny_model(path: Path, *, seed: int = 0) -> None:
     writer.close()
 
 
-def add_vocabulary(writer: gguf.GGUFWriter) -> int:
-    """Add three control tokens, all bytes, a space and the printable letters; give their number."""
+def add_vocabulary(writer: gguf.GGUFWriter, letters: Sequence[int]) -> int:
+    """Add three control tokens, all bytes, a space and some letters; give their number."""
     control = [b"<unk>", b"<s>", b"</s>"]
     in_bytes = [f"<0x{value:02X}>".encode() for value in range(256)]
-    letters = ["\u2581".encode(), *(bytes([value]) for value in range(33, 127))]
+    pieces = ["\u2581".encode(), *(bytes([value]) for value in letters)]
     kind = gguf.TokenType
     types = [kind.UNKNOWN, kind.CONTROL, kind.CONTROL]
-    types += [kind.BYTE] * len(in_bytes) + [kind.NORMAL] * len(letters)
-    tokens = control + in_bytes + letters
-    scores = [0.0] * (len(control) + len(in_bytes)) + [-float(i) for i in range(len(letters))]
+    types += [kind.BYTE] * len(in_bytes) + [kind.NORMAL] * len(pieces)
+    tokens = control + in_bytes + pieces
+    scores = [0.0] * (len(control) + len(in_bytes)) + [-float(i) for i in range(len(pieces))]
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
     writer.add_vocab_size(len(tokens))

@@ -18,7 +18,8 @@ _CHUNK_BYTES = 4 << 20
 def verify_files(spec: ReplicaSpec, home: Path) -> None:
     """Check every file's hash, once per host and file; raises EngineError naming a bad one.
 
-    That is the model's files, its draft's, and its adapters'. A stamp of inode, size and time under ``home`` tells that a file was checked before.
+    That is the model's files, its draft's, and its adapters'. A stamp of inode, size and time
+    under ``home`` tells that a file was checked before.
     """
     if spec.files and spec.files[0].startswith(FAKE_PREFIX):
         return
