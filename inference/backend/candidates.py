@@ -66,16 +66,17 @@ class Candidates:
         A penalty can push any of those below what is not penalized, so the others alone must be
         as many as needed.
         """
-        kept = row[touched]
-        row[touched] = -np.inf
-        best = row.max()
-        found = None
-        if best > -np.inf:
-            found = _within(row, best, cut)
-        row[touched] = kept
-        if found is None:
+        if len(touched):
+            kept = row[touched]
+            row[touched] = -np.inf
+            ids = _within(row, cut)
+            row[touched] = kept
+            if ids is not None:
+                ids = np.concatenate((ids, touched[kept > -np.inf]))
+        else:
+            ids = _within(row, cut)
+        if ids is None:
             return self.fill(row)
-        ids = np.concatenate((found, touched[kept > -np.inf])) if len(touched) else found
         self._ids[: len(ids)] = ids
         self._logits[: len(ids)] = row[ids]
         self._reset(len(ids))
@@ -142,10 +143,13 @@ class Candidates:
         array.data, array.size, array.selected, array.sorted = self._start, size, -1, False
 
 
-def _within(row: Row, best: np.float32, cut: Cut) -> NDArray[np.intp] | None:
+def _within(row: Row, cut: Cut) -> NDArray[np.intp] | None:
     """Find the tokens of the first margin with enough of them, if they are few."""
+    best = row.max()
+    if not best > -np.inf:
+        return None
     for margin in cut.margins:
-        ids = np.flatnonzero(row >= best - np.float32(margin))
+        ids = (row >= best - np.float32(margin)).nonzero()[0]
         if len(ids) > len(row) // 4:
             return None
         if len(ids) >= cut.num_needed:
