@@ -149,7 +149,7 @@ def _within(row: Row, cut: Cut) -> NDArray[np.intp] | None:
     if not best > -np.inf:
         return None
     for margin in cut.margins:
-        ids = (row >= best - np.float32(margin)).nonzero()[0]
+        ids: NDArray[np.intp] = (row >= best - np.float32(margin)).nonzero()[0]
         if len(ids) > len(row) // 4:
             return None
         if len(ids) >= cut.num_needed:
