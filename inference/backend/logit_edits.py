@@ -18,7 +18,7 @@ class LogitEdits:
         self._num_min = 2**31 if job.ignore_eos else job.min_tokens
         biases = job.sampling.logit_bias
         self._bias_tokens = np.array([token for token, _ in biases], np.int32)
-        self._biases = np.array([bias for _, bias in biases], np.float32)
+        self._biases = np.array([BAN if bias is None else bias for _, bias in biases], np.float32)
         self._plugins = [open_plugin(plugin, model) for plugin in job.sampling.plugins]
         self._tokens = list(job.prompt_tokens) if self._plugins else []
         self._is_always_needed = bool(biases or self._plugins or self._suppressed.size)

@@ -39,7 +39,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Sampling settings of one sequence; the defaults are llama-server's.
 
     ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
-    ``logit_bias`` pairs are (token id, bias); minus infinity bans a token.
+    ``logit_bias`` pairs are (token id, bias); None bans a token, as JSON has no infinity.
     ``grammar`` constrains from the first token on, or, lazy, from a trigger on.
     ``preserved_tokens`` are spellings of control tokens that a grammar may use and that are told
     as text.
@@ -82,7 +82,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         "temperature",
     )
     seed: int | None = None
-    logit_bias: tuple[tuple[int, float], ...] = ()
+    logit_bias: tuple[tuple[int, float | None], ...] = ()
     grammar: str = ""
     is_grammar_lazy: bool = False
     grammar_triggers: tuple[GrammarTrigger, ...] = ()

@@ -12,11 +12,10 @@ from llamero.errors import InvalidValue
 MAX_BIASES = 300
 MAX_TEXT_CHARS = 4096
 _MAX_BIAS = 100
-_BAN = float("-inf")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 
-IdBiases = tuple[tuple[int, float], ...]
-TextBiases = tuple[tuple[str, float], ...]
+IdBiases = tuple[tuple[int, float | None], ...]
+TextBiases = tuple[tuple[str, float | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +80,9 @@ def _read_key(key: str, has_text_keys: bool) -> int | str:
     return key
 
 
-def _read_bias(bias: Any) -> float:
+def _read_bias(bias: Any) -> float | None:
     if bias is False:
-        return _BAN
+        return None
     if type(bias) not in (int, float) or not -_MAX_BIAS <= bias <= _MAX_BIAS:
         raise _bad_bias(f"must have numbers between -{_MAX_BIAS} and {_MAX_BIAS}, or false")
     return float(bias)

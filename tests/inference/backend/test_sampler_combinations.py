@@ -42,7 +42,7 @@ CHOICES: dict[str, list[Any]] = {
     "adaptive_target": [-1.0, 0.0, 0.5, 1.0],
     "adaptive_decay": [0.0, 0.99],
     "seed": [0, 1, 2**32 - 2],
-    "logit_bias": [(), ((70, float("-inf")), (71, 100.0), (72, -100.0))],
+    "logit_bias": [(), ((70, None), (71, 100.0), (72, -100.0))],
     "grammar": ["", "", "root ::= [a-z]*"],
 }
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from inference.protocol.jobs import decode_job, encode_job
 from inference.protocol.text import Tokenize
 from tests.llamero.api.asgi_client import post
 from tests.llamero.api.fakes import NUM_VOCAB, FakeDispatcher
 
-BAN = float("-inf")
+BAN = None
 CHAT = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
 
 
@@ -30,14 +31,16 @@ CHAT = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
     ],
 )
 async def test_all_shapes_of_llama_server_are_read(
-    dispatcher: FakeDispatcher, value: Any, expected: tuple[tuple[int, float], ...]
+    dispatcher: FakeDispatcher, value: Any, expected: tuple[tuple[int, float | None], ...]
 ) -> None:
     answer = await post("/completion", {"prompt": [65], "logit_bias": value})
     assert answer.status == 200
     assert dispatcher.jobs[0].sampling.logit_bias == expected
     assert answer.json()["generation_settings"]["logit_bias"] == [
-        {"token": token, "bias": max(bias, -9999.0)} for token, bias in expected
+        {"token": token, "bias": -9999.0 if bias is BAN else bias} for token, bias in expected
     ]
+    # The job reaches its worker as JSON, which has no infinity.
+    assert decode_job(encode_job(dispatcher.jobs[0])) == dispatcher.jobs[0]
 
 
 async def test_texts_are_tokenized_as_plain_text_in_one_question(

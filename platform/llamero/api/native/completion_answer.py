@@ -51,7 +51,8 @@ def describe_settings(
         "samplers": list(sampling.samplers),
         "dry_sequence_breakers": list(sampling.dry_sequence_breakers),
         "logit_bias": [
-            {"token": token, "bias": finite(bias)} for token, bias in sampling.logit_bias
+            {"token": token, "bias": finite(-math.inf if bias is None else bias)}
+            for token, bias in sampling.logit_bias
         ],
         "grammar_lazy": sampling.is_grammar_lazy,
         "grammar_triggers": [_trigger(trigger) for trigger in sampling.grammar_triggers],
