@@ -1,5 +1,5 @@
 # Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
-.PHONY: run test browser bench lint format prerequisites browser-engine clean
+.PHONY: run test browser chaos bench lint format prerequisites browser-engine clean
 .DEFAULT_GOAL := run
 
 VENV := .venv
@@ -21,6 +21,10 @@ test: $(VENV)/.dev browser-engine
 # Only the tests that drive a browser.
 browser: $(VENV)/.dev browser-engine
 	$(BIN)/python -m pytest -m browser
+
+# Kills and stops parts under load, and prints what was promised, tried and broken.
+chaos: $(VENV)/.dev
+	$(BIN)/python -m tests.chaos
 
 # The benchmarks that need no running server; benchmarks/README.md lists the others.
 bench: $(VENV)/.dev

@@ -23,9 +23,12 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     ``attempt`` fences writers: a worker with an older attempt can no longer write.
     ``emitted_tokens`` were generated and told by earlier attempts: generation goes on after them,
     and events are told from the next one on.
+    ``is_durable`` lets it go on when nobody follows it, and keeps its events for who comes back.
     ``num_prompt_logprobs`` asks for the log-probabilities of the prompt with that many
     alternatives. ``num_keep`` (-1 all) is how much of the prompt a context shift keeps.
-    ``num_draft_tokens`` 0 turns speculation off for the job, None leaves it to the deployment.
+    ``num_draft_tokens`` 0 turns speculation off for the job, None leaves it to the deployment;
+    shorter guesses than ``min_draft_tokens`` and less likely ones than ``min_draft_likely`` are
+    left.
     ``loras`` are the adapters that act; None leaves the deployment's own scales.
     """
 
@@ -47,9 +50,12 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     cache_prompt: bool = True
     num_keep: int = 0
     num_draft_tokens: int | None = None
+    min_draft_tokens: int = 0
+    min_draft_likely: float = 0.0
     loras: Loras | None = None
     emitted_tokens: tuple[int, ...] = ()
     stream: bool = True
+    is_durable: bool = False
     priority: int = 0
     attempt: int = 1
     schema_version: int = SCHEMA_VERSION
@@ -62,7 +68,8 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     @property
     def fingerprint(self) -> str:
         """Tell jobs apart by what they make an engine do, whoever sends them."""
-        return _digest(msgspec.structs.replace(self, salt="", **_ANONYMOUS))
+        alike = msgspec.structs.replace(self, salt="", is_durable=False, **_ANONYMOUS)
+        return _digest(alike)
 
 
 class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):

@@ -10,7 +10,7 @@ import msgspec
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Event, Failed, decode_event
-from inference.protocol.jobs import Job, encode_job
+from inference.protocol.jobs import GenerationJob, Job, decode_job, encode_job
 from inference.protocol.replicas import ReplicaStatus
 from inference.protocol.text import TextRequest
 from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
@@ -70,11 +70,20 @@ class GatewayRelay:
         priority = max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
-        arguments = (*row, job.cost, priority, job.attempt, *bounds, job.fingerprint)
+        durable = int(isinstance(job, GenerationJob) and job.is_durable)
+        arguments = (*row, job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
         status, num_jobs, needs_ticket, wait_ms = await self._run("submit", arguments)
         if status != b"ok":
             raise _refusal(status, int(num_jobs), _seconds(wait_ms))
         return Admission(int(num_jobs), bool(needs_ticket), _seconds(wait_ms))
+
+    async def attach(self, job: str, owner: str, gateway: str) -> GenerationJob | None:
+        """Have a durable job of the owner told to this gateway; None where there is none."""
+        payload = await self._run("attach", (job, owner, gateway))
+        if payload is None:
+            return None
+        found = decode_job(payload)
+        return found if isinstance(found, GenerationJob) else None
 
     async def greet(self, gateway: str) -> None:
         """Show that the gateway lives: without this each second its jobs are soon stopped."""

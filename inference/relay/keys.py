@@ -3,6 +3,7 @@
 LEASE_SECONDS = 5
 GATEWAY_LEASE_SECONDS = 6
 RETENTION_SECONDS = 60
+DURABLE_RETENTION_SECONDS = 3600
 DEADLINE_GRACE_SECONDS = 120
 
 # name -> prefix; each ends where an id, deployment, replica, node or gateway follows.
@@ -118,6 +119,7 @@ def lua_constants() -> str:
         "LEASE": LEASE_SECONDS,
         "GATEWAY_LEASE": GATEWAY_LEASE_SECONDS,
         "RETENTION": RETENTION_SECONDS,
+        "DURABLE_RETENTION": DURABLE_RETENTION_SECONDS,
         "GRACE": DEADLINE_GRACE_SECONDS,
     }
     lines += [f"local {name} = {value}" for name, value in numbers.items()]

@@ -18,8 +18,9 @@ local function retire(job, replica, gateway, abandoned)
     redis.call('DEL', JOB .. job, EVENTS .. job)
   else
     redis.call('HSET', JOB .. job, 'state', 'done')
-    redis.call('EXPIRE', JOB .. job, RETENTION)
-    redis.call('EXPIRE', EVENTS .. job, RETENTION)
+    local is_durable = redis.call('HEXISTS', JOB .. job, 'durable') == 1
+    redis.call('EXPIRE', JOB .. job, is_durable and DURABLE_RETENTION or RETENTION)
+    redis.call('EXPIRE', EVENTS .. job, is_durable and DURABLE_RETENTION or RETENTION)
   end
   redis.call('SREM', FOLLOWED .. gateway, job)
   leave_replica(job, replica)

@@ -1,5 +1,5 @@
 -- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, most waiting,
---   most waiting of the owner, fingerprint
+--   most waiting of the owner, fingerprint, durable (0/1)
 -- Returns {status, jobs ahead, ticket wanted, expected wait in ms}; asking twice adds a job once.
 local job, deployment, owner, gateway = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local deadline, cost, priority = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -29,10 +29,14 @@ redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'ow
   'gateway', gateway, 'deadline', ARGV[5], 'payload', ARGV[6], 'cost', math.max(1, cost),
   'priority', priority, 'attempt', ARGV[9], 'print', ARGV[12])
 redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + GRACE)
+if ARGV[13] == '1' then
+  redis.call('HSET', JOB .. job, 'durable', 1)
+else
+  redis.call('SADD', FOLLOWED .. gateway, job)
+end
 enqueue(deployment, job, priority, owner, cost, time)
 redis.call('ZADD', DEADLINES, ARGV[5], job)
 redis.call('SADD', BACKLOG, deployment)
-redis.call('SADD', FOLLOWED .. gateway, job)
 redis.call('ZADD', GATEWAYS, time, gateway)
 local num_ahead = redis.call('ZRANK', waiting, job)
 return { 'ok', num_ahead, num_sleeping > 0 and 1 or 0, expected_wait(deployment, num_ahead, time) }

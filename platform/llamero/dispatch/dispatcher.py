@@ -8,6 +8,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.events import Failed
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import ModelFacts, ReplicaStatus
 from inference.protocol.text import Detokenized, Rendered, TextQuestion, TextReply, Tokenized
@@ -23,6 +24,7 @@ from llamero.dispatch.tickets import TicketOffice, send_ticket
 from llamero.dispatch.watcher import Watcher
 
 LINK_SECONDS = 2.5
+MOVED_EVENT = Failed(ErrorCode.INTERNAL_ERROR, "This stream goes on over another connection.")
 
 
 class Dispatcher:
@@ -86,15 +88,8 @@ class Dispatcher:
         BROKER_UNAVAILABLE. If the caller is cancelled meanwhile the job is cancelled too.
         """
         await self._link()
-        stream = JobStream(
-            job,
-            request_fill=self._watcher.request_fill,
-            request_cancel=self._cancel,
-            request_close=self._close,
-        )
         # Known here before it is known there: its first event may come before the answer.
-        self._streams[job.id] = stream
-        self._watcher.start_watching()
+        stream = self._follow(job)
         submission = self._relay.submit(job, max_queue=max_queue, max_owner_queue=max_owner_queue)
         call = asyncio.get_running_loop().create_task(submission)
         try:
@@ -114,6 +109,24 @@ class Dispatcher:
             self._tickets.send(job.deployment)
         return stream
 
+    async def attach(self, job_id: str, owner: str) -> JobStream | None:
+        """Follow a durable job from its first event on; None where the owner has no such job.
+
+        Another gateway that followed it still gets its events, but later; a stream of this one
+        ends, since its reader has come back by another connection.
+        """
+        await self._link()
+        job = await self._relay.attach(job_id, owner, self.gateway_id)
+        if job is None:
+            return None
+        if (older := self._streams.get(job_id)) is not None:
+            older.end(MOVED_EVENT)
+        stream = self._follow(job)
+        stream.is_submitted = True
+        stream.last_news = stream.last_poll = 0.0
+        self._watcher.request_fill()
+        return stream
+
     async def close(self) -> None:
         """Stop listening; running streams get no more events."""
         for task in self._tasks:
@@ -125,6 +138,17 @@ class Dispatcher:
         """Let go of what outlives a loop that was closed without ``close``."""
         self._tasks.clear()
         self._tickets.close()
+
+    def _follow(self, job: Job) -> JobStream:
+        stream = JobStream(
+            job,
+            request_fill=self._watcher.request_fill,
+            request_cancel=self._cancel,
+            request_close=self._close,
+        )
+        self._streams[job.id] = stream
+        self._watcher.start_watching()
+        return stream
 
     def _start(self) -> None:
         """Start listening on first use; cancelling the tasks closes the connections."""
@@ -172,7 +196,10 @@ class Dispatcher:
         self._farewells.cancel(stream.job, is_abandoned=False)
 
     def _close(self, stream: JobStream) -> None:
-        self._streams.pop(stream.job.id, None)
+        if self._streams.get(stream.job.id) is stream:
+            del self._streams[stream.job.id]
+        if stream.is_durable and stream.is_submitted:
+            return  # it goes on, and stays for who comes back
         if stream.is_finished:
             self._farewells.release(stream.job.id)
         else:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 from inference.protocol.events import TERMINAL, Event
-from inference.protocol.jobs import Job
+from inference.protocol.jobs import GenerationJob, Job
 
 MAX_BUFFERED_EVENTS = 1024
 
@@ -14,7 +14,8 @@ class JobStream:
     """The events of a job, made by ``Dispatcher.submit``, read by one task.
 
     Holds a bounded number of events: a reader that falls behind gets the rest from the job's
-    stream in Redis. ``close`` it whatever happens: it stops the job if it has not ended.
+    stream in Redis. ``close`` it whatever happens: it stops the job if it has not ended, unless
+    the job is durable.
     """
 
     def __init__(
@@ -67,6 +68,11 @@ class JobStream:
         if not self._is_closed:
             self._is_closed = True
             self._request_close(self)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether the job goes on when nobody follows it."""
+        return isinstance(self.job, GenerationJob) and self.job.is_durable
 
     @property
     def is_behind(self) -> bool:

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from inference.backend.fake import letter_by_checksum
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Done, Event, Failed, Started, Tokens, Vectors
-from inference.protocol.jobs import EmbeddingJob, GenerationJob
+from inference.protocol.events import Done, Failed, Started, Vectors
+from inference.protocol.jobs import EmbeddingJob
 from inference.protocol.replicas import ModelKind, ReplicaState
 from inference.relay.reaper import sweep
 from inference.relay.scripts import script
 from tests.inference.node.conftest import Node
 from tests.inference.worker.replicas import Client, make_job, make_spec
+from tests.inference.worker.wholeness import check_whole
 from tests.processes import wait_until
 
 SWEEP_SECONDS = 0.2
@@ -38,26 +38,6 @@ def sweeper(client: Client) -> Iterator[None]:
     yield
     stop.set()
     thread.join()
-
-
-def undisturbed(job: GenerationJob) -> tuple[int, ...]:
-    """Give the tokens that the fake engine generates, whatever happens on the way."""
-    tokens = list(job.prompt_tokens)
-    for _ in range(job.max_tokens or 0):
-        tokens.append(letter_by_checksum(tokens))
-    return tuple(tokens[len(job.prompt_tokens) :])
-
-
-def check_whole(job: GenerationJob, events: list[Event]) -> None:
-    """Assert that a job told each token and each letter once."""
-    end = events[-1]
-    assert isinstance(end, Done), end
-    told = [event for event in events if isinstance(event, Tokens)]
-    token_ids = tuple(token for event in told for token in event.token_ids)
-    assert token_ids == undisturbed(job)
-    assert "".join(event.text for event in told) == bytes(t - 2 for t in token_ids).decode()
-    assert end.num_completion_tokens == len(token_ids)
-    assert end.num_prompt_tokens == len(job.prompt_tokens)
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:

@@ -68,9 +68,7 @@ def test_drafts_and_adapters_are_checked_too(model: Path, sha256: str, tmp_path:
     other = tmp_path / "other.gguf"
     other.write_bytes(b"GGUF other")
     adapter = LoraAdapter(name="polite", file=str(other), sha256="0" * 64)
-    with_draft = msgspec.structs.replace(
-        spec, draft_files=(str(other),), draft_sha256=("0" * 64,)
-    )
+    with_draft = msgspec.structs.replace(spec, draft_files=(str(other),), draft_sha256=("0" * 64,))
     for bad in (with_draft, msgspec.structs.replace(spec, loras=(adapter,))):
         with pytest.raises(EngineError, match=r"other\.gguf is not the registered file"):
             verify_files(bad, tmp_path)

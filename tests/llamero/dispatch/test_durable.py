@@ -1,0 +1,79 @@
+"""A durable job goes on without its reader, and whoever owns it reads all of it elsewhere."""
+
+import asyncio
+
+import pytest
+
+from inference.relay import keys
+from inference.relay.reaper import sweep
+from llamero.dispatch.dispatcher import Dispatcher
+from tests.inference.relay.fakes import DONE, make_token
+from tests.inference.relay.test_reaper import sweep_for_long
+from tests.llamero.dispatch.reading import follow, read
+from tests.llamero.dispatch.test_streams import submit
+
+
+@pytest.fixture
+async def other_gateway(broker):
+    dispatcher = Dispatcher(broker.url, publish_ticket=lambda deployment: None)
+    yield dispatcher
+    await asyncio.wait_for(dispatcher.close(), 5)
+
+
+async def test_it_is_read_whole_from_another_gateway(dispatcher, other_gateway, replica):
+    stream = await submit(dispatcher, is_durable=True)
+    job = replica.take()
+    replica.write(job, 1, make_token(1))
+    assert await anext(follow(stream)) == make_token(1)
+    await stream.close()
+    replica.write(job, 2, make_token(2))
+    assert replica.inbox.pending() == ()
+    again = await other_gateway.attach(job, "alice")
+    reading = asyncio.create_task(read(again))
+    await asyncio.sleep(0.1)
+    replica.write(job, 3, make_token(3), DONE)
+    assert await reading == [make_token(1), make_token(2), make_token(3), DONE]
+    await again.close()
+    assert 3500 < replica.redis.ttl(keys.events_key(job)) <= 3600
+
+
+async def test_only_its_owner_finds_it(dispatcher, replica):
+    stream = await submit(dispatcher, is_durable=True)
+    fleeting = await submit(dispatcher)
+    assert await dispatcher.attach(stream.job.id, "bob") is None
+    assert await dispatcher.attach("unknown", "alice") is None
+    assert await dispatcher.attach(fleeting.job.id, "alice") is None
+
+
+async def test_coming_back_ends_the_earlier_connection(dispatcher, replica):
+    stream = await submit(dispatcher, is_durable=True)
+    job = replica.take()
+    again = await dispatcher.attach(job, "alice")
+    [end] = await read(stream)
+    assert "another connection" in end.message
+    await stream.close()
+    replica.write(job, 1, make_token(1), DONE)
+    assert await read(again) == [make_token(1), DONE]
+
+
+async def test_it_outlives_its_gateway(dispatcher, other_gateway, replica):
+    stream = await submit(dispatcher, is_durable=True)
+    job = replica.take()
+    await dispatcher.close()
+    replica.redis.zadd(keys.GATEWAYS, {dispatcher.gateway_id: 1})
+    sweep_for_long(replica.redis)
+    replica.beat()
+    sweep(replica.redis)
+    assert replica.inbox.pending() == ()
+    again = await other_gateway.attach(job, stream.job.owner)
+    replica.write(job, 1, DONE)
+    assert await read(again) == [DONE]
+
+
+async def test_it_ends_when_it_is_cancelled(dispatcher, other_gateway, replica):
+    stream = await submit(dispatcher, is_durable=True)
+    await stream.close()
+    again = await other_gateway.attach(stream.job.id, "alice")
+    await again.cancel()
+    [end] = await read(again)
+    assert end.finish_reason == "cancelled"
