@@ -117,7 +117,13 @@ class Speculator:
 
     def _choose(self, known: SequenceOf[_Guesswork], limits: SequenceOf[int]) -> list[int]:
         chances = [
-            Chance(one.sequence.slot, limit, one.acceptance.rate(one.guess.strength))
+            Chance(
+                one.sequence.slot,
+                limit,
+                one.acceptance.rate(one.guess.strength),
+                one.sequence.job.min_draft_tokens,
+                one.sequence.job.min_draft_likely,
+            )
             for one, limit in zip(known, limits, strict=True)
         ]
         return self._controller.choose(chances, self._drafter.round_seconds)
@@ -125,7 +131,10 @@ class Speculator:
     def _guess(self, known: SequenceOf[_Guesswork], counts: SequenceOf[int]) -> None:
         """Have guesses made for those that want some."""
         asked = [(one, count) for one, count in zip(known, counts, strict=True) if count]
-        wants = [Want(one.sequence.slot, count) for one, count in asked]
+        wants = [
+            Want(one.sequence.slot, count, one.sequence.job.min_draft_likely)
+            for one, count in asked
+        ]
         for (one, _), guess in zip(asked, self._drafter.draft(wants), strict=True):
             one.guess = guess
 

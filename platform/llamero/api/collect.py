@@ -104,7 +104,7 @@ def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:
 def timings_object(done: Done) -> dict[str, Any]:
     """Give llama-server's ``timings``."""
     timings: Timings = done.timings
-    return {
+    described = {
         "cache_n": done.num_cached_tokens,
         "prompt_n": timings.num_prompt_computed,
         "prompt_ms": round(timings.prompt_ms, 3),
@@ -115,6 +115,10 @@ def timings_object(done: Done) -> dict[str, Any]:
         "predicted_per_token_ms": _ratio(timings.predicted_ms, done.num_completion_tokens),
         "predicted_per_second": _ratio(done.num_completion_tokens * 1000, timings.predicted_ms),
     }
+    if done.num_drafted_tokens:
+        described["draft_n"] = done.num_drafted_tokens
+        described["draft_n_accepted"] = done.num_accepted_tokens
+    return described
 
 
 def _ratio(amount: float, per: float) -> float:

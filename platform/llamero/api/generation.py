@@ -19,6 +19,8 @@ from inference.protocol.sampling import SamplingParams
 from inference.protocol.text import RenderChat
 from llamero import dispatch
 from llamero.accounts.selectors import Caller
+from llamero.api.adapters import AdapterChoice, resolve_adapters
+from llamero.api.guesses import NO_LIMITS, GuessLimits
 from llamero.api.logit_bias import TextBiases, check_biases, find_tokens
 from llamero.api.plugins import check_plugins
 from llamero.api.questions import ask_prompt
@@ -52,6 +54,8 @@ class GenerationSettings:
     num_prompt_logprobs: int | None = None
     cache_prompt: bool = True
     num_keep: int = 0
+    guesses: GuessLimits = NO_LIMITS
+    adapters: AdapterChoice | None = None
     stream: bool = False
     num_choices: int = 1
 
@@ -92,7 +96,7 @@ async def open_run(
     check_plugins(settings.sampling.plugins, facts)
     for prompt in prompts:
         check_room(prompt, settings, facts)
-    maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts.context_length)
+    maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts)
     streams: list[JobStream] = []
     try:
         for prompt, choice in product(prompts, range(settings.num_choices)):
@@ -158,7 +162,7 @@ class _JobMaker:
     settings: GenerationSettings
     caller: Caller
     gateway: str
-    context_length: int
+    facts: ModelFacts
 
     def make(self, prompt: Prompt, choice: int) -> GenerationJob:
         """Make the job of one choice, its budget cut to what the context can hold.
@@ -166,7 +170,7 @@ class _JobMaker:
         One token more than that tells the engine that the context is what ends the answer.
         """
         settings = self.settings
-        room = self.context_length - len(prompt) + 1
+        room = self.facts.context_length - len(prompt) + 1
         if self.served.profile.is_context_shifting:
             room = MAX_SHIFTED_TOKENS
         # One choice's word on the prompt serves all, unless they stream side by side.
@@ -189,5 +193,9 @@ class _JobMaker:
             num_prompt_logprobs=settings.num_prompt_logprobs if has_prompt_logprobs else None,
             cache_prompt=settings.cache_prompt,
             num_keep=settings.num_keep,
+            num_draft_tokens=settings.guesses.most,
+            min_draft_tokens=settings.guesses.least,
+            min_draft_likely=settings.guesses.likely,
+            loras=resolve_adapters(settings.adapters, self.facts.adapters),
             stream=settings.stream,
         )

@@ -41,7 +41,6 @@ _SAMPLER_NAMES = {
 # Fields by which other servers let a client name templates, files or addresses.
 _REFUSED = (
     "chat_template",
-    "lora",
     "lora_request",
     "lora_adapters",
     "api_base",
@@ -99,6 +98,7 @@ class SamplingSerializer(RequestSerializer):
     cache_prompt = StrictBoolean(required=False)
     stream = StrictBoolean(required=False)
     return_progress = StrictBoolean(required=False)
+    lora = AnyValue(required=False)
     user = StrictString(required=False)
 
     def to_internal_value(self, data: Any) -> Any:

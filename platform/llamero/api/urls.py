@@ -4,6 +4,7 @@ from typing import Any
 
 from django.urls import path
 
+from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.completion import CompletionView
 from llamero.api.native.embedding import EmbeddingView
 from llamero.api.native.status import HealthView, PropsView, SlotsView
@@ -33,6 +34,7 @@ _native: dict[str, Any] = {
     "apply-template": ApplyTemplateView.as_view(),
     "props": PropsView.as_view(),
     "slots": SlotsView.as_view(),
+    "lora-adapters": AdaptersView.as_view(),
 }
 # The longer ends come first: a model's name may have slashes, "smol/v1/chat" should be none.
 _routes = _openai | _native

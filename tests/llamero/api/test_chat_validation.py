@@ -95,7 +95,7 @@ for _ in range(50):
         ({"grammar": "#" * 70000}, "grammar"),
         ({"json_schema": {"type": "set"}}, "json_schema"),
         ({"chat_template": "{{ 1 }}"}, "chat_template"),
-        ({"lora": [{"id": 0, "scale": 1}]}, "lora"),
+        ({"lora": [{"id": 0, "scale": 1}]}, "lora[0].id"),
         ({"api_base": "http://169.254.169.254/"}, "api_base"),
         ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages"),
         ({"chat_template_kwargs": []}, "chat_template_kwargs"),

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from inference.protocol.sampling import SamplingParams
+from llamero.api.adapters import read_adapters
 from llamero.api.fields import AnyValue, StopStrings, StrictBoolean, StrictInteger, validate
 from llamero.api.generation import GenerationSettings
+from llamero.api.guesses import read_guess_limits
 from llamero.api.logit_bias import read_biases
 from llamero.api.prompts import PromptText, read_native_prompts
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
@@ -73,6 +75,8 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
             post_sampling_probs=fields.get("post_sampling_probs", False),
             cache_prompt=fields.get("cache_prompt", True),
             num_keep=fields.get("n_keep", 0),
+            guesses=read_guess_limits(body),
+            adapters=read_adapters(fields["lora"]) if "lora" in fields else None,
             stream=fields.get("stream", False),
             num_choices=fields.get("n_cmpl", fields.get("n", 1)),
         ),

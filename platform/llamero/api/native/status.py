@@ -88,7 +88,12 @@ class SlotsView(NativeView):
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """List them, replica by replica."""
         replicas = await dispatch.get_dispatcher().replicas(self.served.deployment)
-        slots = [_describe_slot(one, slot) for one in replicas for slot in one.slots]
+        is_guessing = bool(self.served.profile.speculation)
+        slots = [
+            _describe_slot(one, slot) | {"speculative": is_guessing}
+            for one in replicas
+            for slot in one.slots
+        ]
         if self.must_have_idle and all(slot["is_processing"] for slot in slots):
             raise _unavailable("No slot is free")
         return json_response([slot | {"id": index} for index, slot in enumerate(slots)])
@@ -99,7 +104,6 @@ def _describe_slot(replica: ReplicaStatus, slot: SlotStats) -> dict[str, Any]:
         "id": slot.id,
         "id_task": crc32(slot.job.encode()) if slot.job else -1,
         "n_ctx": replica.facts.context_length,
-        "speculative": False,
         "is_processing": bool(slot.job),
         "n_prompt_tokens": slot.num_prompt_tokens,
         "n_prompt_tokens_processed": slot.num_prompt_processed,

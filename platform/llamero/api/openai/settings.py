@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from inference.protocol.sampling import SamplingParams
+from llamero.api.adapters import read_adapters
 from llamero.api.fields import (
     AnyValue,
     StopStrings,
@@ -54,6 +55,7 @@ def read_settings(
         num_logprobs=num_logprobs,
         num_prompt_logprobs=num_prompt_logprobs,
         cache_prompt=fields.get("cache_prompt", True),
+        adapters=read_adapters(fields["lora"]) if "lora" in fields else None,
         stream=fields.get("stream", False),
         num_choices=fields.get("n", 1),
     )
