@@ -4,23 +4,23 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat, pluralize
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
+from models_registry.admin.deployment_form import DeploymentForm
 from models_registry.admin.labels import show_state
-from models_registry.admin.memory_panel import show_memory
+from models_registry.admin.memory_panel import show_live_memory, show_memory
 from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.models.profile import PROFILE_FIELDS
 from models_registry.selectors import estimate_deployment, with_parts
-from models_registry.services.deployments import (
-    default_profile,
-    enable_deployments,
-    restart_deployments,
-)
+from models_registry.services.defaults import default_profile
+from models_registry.services.deployments import enable_deployments, restart_deployments
 
 _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_version"))
 
@@ -29,6 +29,7 @@ _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_versio
 class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     """State and reason are what control found; the rest is what should be."""
 
+    form = DeploymentForm
     list_display = (
         "slug",
         "model",
@@ -53,6 +54,7 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
                 "fields": (
                     ("context_length", "num_slots"),
                     "memory",
+                    "ignores_memory",
                     ("max_queue", "max_queue_per_key", "job_timeout_seconds"),
                     "is_context_shifting",
                 )
@@ -145,9 +147,26 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
 
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def memory(self, deployment: Deployment) -> SafeString:
-        """Show what a replica takes, part by part, as far as the header tells."""
-        estimate = estimate_deployment(deployment) if deployment.pk else None
-        return show_memory(estimate)
+        """Show what a replica takes and where it fits; the page asks again when values change."""
+        url = reverse("admin:models_registry_deployment_memory")
+        return show_live_memory(deployment, url)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the address that judges the values of an open form."""
+        name = "models_registry_deployment_memory"
+        view = self.admin_site.admin_view(self.judge_values)
+        urls: list[URLPattern] = super().get_urls()
+        return [path("memory/", view, name=name), *urls]
+
+    def judge_values(self, request: HttpRequest) -> HttpResponse:
+        """Show the memory of a deployment with the values sent, without saving them."""
+        pk = request.POST.get("deployment", "")
+        known = self.get_object(request, pk) if pk.isdecimal() else None
+        if not (self.has_change_permission(request) or self.has_add_permission(request)):
+            raise PermissionDenied
+        form = self.get_form(request, known, change=known is not None)(request.POST, instance=known)
+        form.is_valid()  # what is valid of it is on the instance now
+        return HttpResponse(show_memory(form.instance))
 
     @action(description="Enable", permissions=["change"])  # type: ignore[untyped-decorator]
     def enable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:

@@ -7,15 +7,9 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from inference.protocol.replicas import ModelKind, RuntimeProfile
-from models_registry.memory import estimate_replica
-from models_registry.models import Deployment, DeploymentState, Model, ModelVersion
+from models_registry.models import Deployment, DeploymentState, Model
 from models_registry.names import deployment_name_for
-
-DEFAULT_CONTEXT = 8192
-DEFAULT_SLOTS = 16
-# Slots are halved until their caches fit into this much.
-DEFAULT_CACHE_BYTES = 8 * 1024**3
+from models_registry.services.defaults import default_profile
 
 
 def create_deployment(*, model: Model, slug: str = "", **fields: Any) -> Deployment:
@@ -30,26 +24,6 @@ def create_deployment(*, model: Model, slug: str = "", **fields: Any) -> Deploym
         deployment.full_clean()
         deployment.save()
     return deployment
-
-
-def default_profile(model: Model, version: ModelVersion | None) -> dict[str, Any]:
-    """Choose context and slots for a model of which only the header is known."""
-    facts = version.facts if version else {}
-    trained = facts.get("context_length") or DEFAULT_CONTEXT
-    is_generative = ModelKind(model.kind).is_generative
-    values: dict[str, Any] = {
-        "context_length": min(trained, DEFAULT_CONTEXT) if is_generative else trained,
-        "num_slots": DEFAULT_SLOTS,
-    }
-    while values["num_slots"] > 1 and _cache_bytes(model, facts, values) > DEFAULT_CACHE_BYTES:
-        values["num_slots"] //= 2
-    return values
-
-
-def _cache_bytes(model: Model, facts: dict[str, Any], values: dict[str, Any]) -> int:
-    profile = RuntimeProfile(**values)
-    estimate = estimate_replica(kind=ModelKind(model.kind), profile=profile, facts=facts)
-    return estimate.host.cache_bytes if estimate else 0
 
 
 def set_deployment_state(*, slug: str, state: str, reason: str = "") -> bool:

@@ -33,12 +33,6 @@ def test_a_chat_model_gets_a_bounded_context() -> None:
     assert estimate.host.cache_bytes == 16 * 8192 * 2 * 11_520
 
 
-def test_a_large_model_gets_fewer_slots() -> None:
-    model = make_model()
-    make_version(model, facts=make_facts(context_length=32_768, width=65_536))
-    assert create_deployment(model=model).num_slots == 4
-
-
 def test_an_embedding_model_gets_the_context_it_was_trained_for() -> None:
     model = make_model(kind=ModelKind.EMBEDDING)
     make_version(model, facts={"context_length": 512})
