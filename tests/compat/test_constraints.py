@@ -133,7 +133,10 @@ def test_a_lazy_grammar_wakes_at_its_trigger(raw: RawClient) -> None:
         "grammar_lazy": True,
     }
     asleep = raw.complete(**body, grammar_triggers=[{"type": 1, "value": "never comes"}])
-    assert asleep["content"] == raw.complete(**body | {"grammar_lazy": False, "grammar": ""})["content"]
+    assert (
+        asleep["content"]
+        == raw.complete(**body | {"grammar_lazy": False, "grammar": ""})["content"]
+    )
     awake = raw.complete(**body, grammar_triggers=[{"type": "word", "value": ","}])
     free, comma, rest = awake["content"].partition(",")
     assert asleep["content"].startswith(free)
