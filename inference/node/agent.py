@@ -98,7 +98,7 @@ class NodeAgent:
             status = self._registry.get(replica)
             if seat and status and status.pid == loss.pid:
                 if status.state is ReplicaState.FAILED:
-                    seat.explain(status.reason)
+                    seat.explain(status)
                 elif status.stats.num_steps and loss.end is ReplicaEnd.KILLED:
                     seat.excuse()
             reaped = reap(self._redis, replica, loss.end)

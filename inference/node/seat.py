@@ -19,6 +19,7 @@ class Seat:
         self.spec = spec
         self.process: ReplicaProcess | None = None
         self.reason = ""
+        self._bad_sha256 = ""
         self._node = node
         self._policy = RestartPolicy()
         self._kill_at: float | None = None
@@ -69,9 +70,9 @@ class Seat:
         """Do not hold the last end against a replica that served until somebody killed it."""
         self._policy.forget_last()
 
-    def explain(self, reason: str) -> None:
+    def explain(self, last: ReplicaStatus) -> None:
         """Replace the reason of the last failure by the replica's own words."""
-        self.reason = reason
+        self.reason, self._bad_sha256 = last.reason, last.bad_sha256
 
     def status(self, now: float) -> ReplicaStatus:
         """Describe a replica that is not running, in place of its own heartbeat."""
@@ -87,6 +88,7 @@ class Seat:
             node=self._node,
             state=state,
             reason=reason,
+            bad_sha256=self._bad_sha256,
             kind=self.spec.kind,
             num_slots=self.spec.profile.num_slots,
             generation=self.spec.generation,

@@ -233,7 +233,10 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica's heartbeat, written each second. ``reason`` tells why it failed or waits."""
+    """A replica's heartbeat, written each second. ``reason`` tells why it failed or waits.
+
+    ``bad_sha256`` names a file that is not what was registered under that hash.
+    """
 
     replica: str
     deployment: str
@@ -243,6 +246,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float = 0.0
     progress: float = 0.0
     reason: str = ""
+    bad_sha256: str = ""
     kind: ModelKind = ModelKind.CHAT
     num_slots: int = 0
     generation: int = 1

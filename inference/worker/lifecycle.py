@@ -25,7 +25,7 @@ from inference.relay.writer import EventWriter
 from inference.text.render_pool import RenderPool
 from inference.worker.celery_app import build_app, run_worker, send_ticket
 from inference.worker.heartbeat import Heartbeat, StrayJobs
-from inference.worker.model_files import verify_files
+from inference.worker.model_files import BadFileError, verify_files
 from inference.worker.relay_sink import RelaySink
 from inference.worker.score_head import check_score_head
 from inference.worker.settings import WorkerSettings
@@ -62,6 +62,7 @@ class Replica:
         try:
             engine = self._load()
         except EngineError as error:
+            self._board.bad_sha256 = error.sha256 if isinstance(error, BadFileError) else ""
             return self._fail(error.message)
         except Exception as error:  # whatever loading raises, the operator must read why
             logger.exception("the model could not be loaded")

@@ -15,6 +15,15 @@ FAKE_PREFIX = "fake:"
 _CHUNK_BYTES = 4 << 20
 
 
+class BadFileError(EngineError):
+    """A file is not the one that was registered under ``sha256``."""
+
+    def __init__(self, path: Path, sha256: str) -> None:
+        problem = "is not the registered file: its SHA-256 differs"
+        super().__init__(ErrorCode.ENGINE_FAILED, f"The model file {path.name} {problem}.")
+        self.sha256 = sha256
+
+
 def verify_files(spec: ReplicaSpec, home: Path) -> None:
     """Check every file's hash, once per host and file; raises EngineError naming a bad one.
 
@@ -49,7 +58,7 @@ def _verify_file(path: Path, sha256: str, stamps: Path) -> None:
     except OSError as error:
         raise _refuse(path, f"cannot be read ({error.strerror})") from error
     if actual != sha256:
-        raise _refuse(path, "is not the registered file: its SHA-256 differs")
+        raise BadFileError(path, sha256)
     try:
         stamps.mkdir(parents=True, exist_ok=True)
         stamp.write_text(json.dumps(identity))

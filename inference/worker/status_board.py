@@ -19,6 +19,7 @@ class StatusBoard:
         self.state = ReplicaState.STARTING
         self.progress = 0.0
         self.reason = ""
+        self.bad_sha256 = ""
         self.engine: LoadedEngine | None = None
         self._settings = settings
         self._started_at = time.time()
@@ -47,6 +48,7 @@ class StatusBoard:
             started_at=self._started_at,
             progress=self.progress,
             reason=self.reason,
+            bad_sha256=self.bad_sha256,
             kind=spec.kind,
             num_slots=spec.profile.num_slots,
             generation=spec.generation,

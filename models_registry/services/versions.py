@@ -60,3 +60,12 @@ def make_current(*, version: ModelVersion) -> None:
 def quarantine_version(*, version: ModelVersion, reason: str) -> None:
     """Take a version out of service because a stored file is no longer what was examined."""
     move_version(version=version, state=VersionState.QUARANTINED, reason=reason)
+
+
+def quarantine_file(*, sha256: str, reason: str) -> int:
+    """Take every ready version that uses a file out of service; gives their number."""
+    users = ModelVersion.objects.filter(files__file__sha256=sha256, state=VersionState.READY)
+    versions = list(users.distinct())
+    for version in versions:
+        quarantine_version(version=version, reason=reason)
+    return len(versions)

@@ -10,6 +10,7 @@ from django.conf import settings
 from inference.relay.connect import connect
 from llamero.celery import app
 from llamero.control.loop import ControlLoop
+from llamero.control.quarantining import quarantine
 from llamero.control.reaping import reap
 from llamero.control.reconcile import reconcile
 from llamero.control.tidying import tidy
@@ -23,7 +24,9 @@ def run_control_worker(name: str) -> int:
     """
     # Only JSON is accepted, so the risk that Celery warns a superuser of is not there.
     warnings.simplefilter("ignore", SecurityWarning)
-    loop = ControlLoop(connect(settings.REDIS_URL, max_connections=4), (reconcile, reap, tidy))
+    loop = ControlLoop(
+        connect(settings.REDIS_URL, max_connections=4), (reconcile, reap, quarantine, tidy)
+    )
 
     def begin(**_: Any) -> None:
         loop.start()

@@ -106,6 +106,7 @@ def test_a_wrong_file_fails_with_a_reason(
     assert process.returncode == 3
     status = client.wait_for_status(state=ReplicaState.FAILED)
     assert "SHA-256 differs" in status.reason
+    assert status.bad_sha256 == "0" * 64
     assert status.reason in output
 
 

@@ -32,6 +32,11 @@ def test_a_failure_keeps_its_reason() -> None:
     assert verdict == Verdict(DeploymentState.FAILED, "out of memory")
 
 
+def test_an_engine_that_stands_still_is_a_failure_with_its_reason() -> None:
+    statuses = [make_status(ReplicaState.STALLED, reason="no step for 9 s")]
+    assert observe(make_target(), statuses) == Verdict(DeploymentState.FAILED, "no step for 9 s")
+
+
 def test_a_failure_of_an_older_generation_is_past() -> None:
     statuses = [make_status(ReplicaState.FAILED, reason="old", generation=1)]
     verdict = observe(make_target(generation=2), statuses)
