@@ -43,6 +43,7 @@ class Stage:
 
 
 INSPECTION = Stage("inference.gguf.inspect", 60.0, "inspector_crashed")
+ADAPTER_INSPECTION = Stage("inference.gguf.inspect_adapter", 60.0, "inspector_crashed")
 PROBE = Stage("inference.gguf.probe", 120.0, "probe_crashed")
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from inference.gguf.child import INSPECTION, PROBE, run_stage
+from inference.gguf.adapter import AdapterSummary
+from inference.gguf.child import ADAPTER_INSPECTION, INSPECTION, PROBE, run_stage
 from inference.gguf.header import HEADER_BYTES
 from inference.gguf.summary import ModelSummary
 from inference.gguf.verdict import GgufRejected
@@ -42,6 +43,13 @@ def inspect_files(paths: Sequence[Path]) -> ModelSummary:
             if size_bytes < HEADER_BYTES and len(descriptors) > 1:
                 raise GgufRejected("truncated", f"A file has only {size_bytes} bytes.", 0)
         return msgspec.json.decode(run_stage(INSPECTION, descriptors), type=ModelSummary)
+
+
+def inspect_adapter(path: Path) -> AdapterSummary:
+    """Read and check an adapter's header in a process of its own; raises GgufRejected."""
+    with _open_all([path]) as descriptors:
+        answer = run_stage(ADAPTER_INSPECTION, descriptors)
+    return msgspec.json.decode(answer, type=AdapterSummary)
 
 
 def probe_files(paths: Sequence[Path]) -> None:

@@ -5,6 +5,7 @@ Run by inference.gguf.child with the descriptors as arguments; writes one Verdic
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -13,15 +14,22 @@ from inference.gguf.limits import GIB, die_with_parent, limit_process
 from inference.gguf.validator import validate_files
 from inference.gguf.verdict import GgufRejected
 
+Files = Sequence[tuple[int, int]]
+
 
 def main(arguments: list[str]) -> int:
     """Inspect the descriptors named by the arguments; give the exit status."""
+    return judge_files(arguments, validate_files)
+
+
+def judge_files(arguments: list[str], judge: Callable[[Files], msgspec.Struct]) -> int:
+    """Limit this process, judge the descriptors named by the arguments, answer."""
     die_with_parent()
     descriptors = [int(argument) for argument in arguments]
     max_open_files = 16 + len(descriptors)
     limit_process(address_space_bytes=GIB, cpu_seconds=30, max_open_files=max_open_files)
     try:
-        summary = validate_files([(fd, os.fstat(fd).st_size) for fd in descriptors])
+        facts = judge([(fd, os.fstat(fd).st_size) for fd in descriptors])
     except GgufRejected as error:
         return answer(
             Verdict(
@@ -31,7 +39,7 @@ def main(arguments: list[str]) -> int:
                 byte_offset=error.byte_offset,
             )
         )
-    return answer(Verdict(verdict="ok", facts=msgspec.Raw(msgspec.json.encode(summary))))
+    return answer(Verdict(verdict="ok", facts=msgspec.Raw(msgspec.json.encode(facts))))
 
 
 if __name__ == "__main__":

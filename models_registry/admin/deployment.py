@@ -13,9 +13,11 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
+from models_registry.admin.adapter import AdapterInline
 from models_registry.admin.deployment_form import DeploymentForm
 from models_registry.admin.labels import show_state
 from models_registry.admin.memory_panel import show_live_memory, show_memory
+from models_registry.admin.removal import remove_files_after_commit
 from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.models.profile import PROFILE_FIELDS
 from models_registry.selectors import estimate_deployment, with_parts
@@ -30,6 +32,7 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     """State and reason are what control found; the rest is what should be."""
 
     form = DeploymentForm
+    inlines = (AdapterInline,)
     list_display = (
         "slug",
         "model",
@@ -133,6 +136,19 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         if change and _NEEDS_NEW_REPLICA & set(form.changed_data):
             obj.generation += 1
         super().save_model(request, obj, form, change)
+
+    def save_formset(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formset: "forms.BaseModelFormSet[Any, Any]",
+        change: bool,
+    ) -> None:
+        """Save the adapters; replicas are replaced by ones that have them so."""
+        super().save_formset(request, form, formset, change)
+        if formset.has_changed():
+            restart_deployments(deployments=Deployment.objects.filter(pk=form.instance.pk))
+            remove_files_after_commit()
 
     @display(description="State")  # type: ignore[untyped-decorator]
     def state_label(self, deployment: Deployment) -> SafeString:

@@ -13,9 +13,10 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
 from inference.gguf.examine import open_regular
-from models_registry.models import ModelFile
+from models_registry.models import DeploymentAdapter, ModelFile, VersionFile
 
 CHUNK_BYTES = 8 * 1024 * 1024
 # A blob without a row may belong to an import that is about to commit.
@@ -90,19 +91,26 @@ def hash_file(path: Path) -> str:
 
 
 def remove_unused_files() -> int:
-    """Remove blobs that no version uses any more; give their number.
+    """Remove blobs that no version or adapter uses any more; give their number.
 
     Safe at any time: call it after deletions (in on_commit), and now and then for what cascades
     and crashes have left.
     """
     with store_lock():
         with transaction.atomic():
-            unused = list(ModelFile.objects.filter(uses__isnull=True).select_for_update())
+            unused = list(_unused_files().select_for_update())
             for file in unused:
                 file.delete()
         for file in unused:
             file.path.unlink(missing_ok=True)
         return len(unused) + _remove_orphans()
+
+
+def _unused_files() -> QuerySet[ModelFile]:
+    # Two subqueries, since rows of an outer join cannot be locked.
+    return ModelFile.objects.exclude(pk__in=VersionFile.objects.values("file")).exclude(
+        pk__in=DeploymentAdapter.objects.values("file")
+    )
 
 
 def _remove_orphans() -> int:

@@ -114,7 +114,7 @@ def form_data(client: Client, deployment: Deployment, **changes: Any) -> dict[st
     form = client.get(url).context["adminform"].form
     data = {name: form[name].value() for name in form.fields}
     sent = {name: value for name, value in data.items() if value is not None and value is not False}
-    return sent | changes
+    return sent | {"adapters-TOTAL_FORMS": 0, "adapters-INITIAL_FORMS": 0} | changes
 
 
 def test_a_changed_profile_replaces_replicas(admin_client: Client) -> None:

@@ -1,0 +1,42 @@
+"""Give a deployment a LoRA adapter from any path of this machine."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from models_registry.models import Deployment
+from models_registry.services.adapters import add_adapter
+
+
+class Command(BaseCommand):
+    """Check, store and list an adapter; the deployment's replicas load it when they restart."""
+
+    help = "Add a LoRA adapter (GGUF) to a deployment, for requests to choose."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Describe the command line."""
+        parser.add_argument("path", type=Path, help="the adapter's GGUF file")
+        parser.add_argument("--deployment", required=True, help="the deployment's name")
+        parser.add_argument("--name", required=True, help="what requests call the adapter")
+        parser.add_argument(
+            "--scale", type=float, default=0.0, help="how it acts where a request says nothing"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Add it, and say so."""
+        deployment = Deployment.objects.filter(slug=options["deployment"]).first()
+        if deployment is None:
+            raise CommandError(f"There is no deployment {options['deployment']}.")
+        try:
+            adapter = add_adapter(
+                deployment=deployment,
+                path=options["path"],
+                name=options["name"],
+                scale=options["scale"],
+            )
+        except ValidationError as error:
+            raise CommandError("\n".join(error.messages)) from error
+        self.stdout.write(f"{deployment} has the adapter {adapter}.")
