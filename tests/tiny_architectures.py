@@ -16,7 +16,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def write_windowed_model(path: Path) -> None:
-    """Write a model whose first layer sees the last ``WINDOW`` tokens, and whose second sees all."""
+    """Write a model of two layers: one sees the last ``WINDOW`` tokens, one sees all."""
     writer = gguf.GGUFWriter(path, "gemma2")
     num_vocab = _add_shape(writer)
     writer.add_feed_forward_length(NUM_FF)
