@@ -68,7 +68,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     is_context_shifting: bool = False
     is_deterministic: bool = False
     speculation: str = ""
-    num_draft_tokens: int = 8
+    num_draft_tokens: int = 16
     serves_embeddings: bool = False
     min_dimensions: int = 0
     max_queue: int = 512

@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='deployment',
             name='num_draft_tokens',
-            field=models.PositiveIntegerField(default=8, help_text='Tokens guessed ahead at most. Wrong guesses are work for nothing.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(64)], verbose_name='guessed tokens'),
+            field=models.PositiveIntegerField(default=16, help_text='Tokens guessed ahead at most. Wrong guesses are work for nothing.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(64)], verbose_name='guessed tokens'),
         ),
         migrations.AddField(
             model_name='deployment',
