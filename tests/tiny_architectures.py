@@ -5,7 +5,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from tests.tiny_model import CONTEXT_LENGTH, NUM_EMBD, NUM_FF, add_vocabulary
+from tests.tiny_model import CONTEXT_LENGTH, LETTERS, NUM_EMBD, NUM_FF, add_vocabulary
 
 WINDOW = 32
 NUM_LAYERS = 2
@@ -65,7 +65,7 @@ def _ones(size: int) -> np.ndarray:
 
 
 def _add_shape(writer: gguf.GGUFWriter) -> int:
-    num_vocab = add_vocabulary(writer)
+    num_vocab = add_vocabulary(writer, LETTERS)
     writer.add_type("model")
     writer.add_name("tiny-random")
     writer.add_file_type(0)

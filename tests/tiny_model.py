@@ -12,13 +12,14 @@ NUM_FF = 128
 NUM_HEADS = 4
 NUM_KV_HEADS = 2
 CONTEXT_LENGTH = 512
+LETTERS = range(33, 127)
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant: {% endif %}"
 )
 
 
-def write_tiny_model(path: Path, *, seed: int = 0, letters: Sequence[int] = range(33, 127)) -> None:
+def write_tiny_model(path: Path, *, seed: int = 0, letters: Sequence[int] = LETTERS) -> None:
     """Write the model. Its tokens are bytes, so it often stops within a character."""
     writer = gguf.GGUFWriter(path, "llama")
     num_vocab = add_vocabulary(writer, letters)
