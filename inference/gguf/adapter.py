@@ -8,6 +8,8 @@ from inference.gguf.header import read_header
 from inference.gguf.values import Header
 from inference.gguf.verdict import GgufRejected
 
+_WAITS = "adapter.alora.invocation_tokens"
+
 
 class AdapterSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What an adapter's header says. Its architecture must be that of the model it changes."""
@@ -38,24 +40,30 @@ def _check_kind(header: Header) -> None:
     kind = header.text("adapter.type")
     if kind != "lora":
         raise GgufRejected("unsupported_kind", f"adapter.type is “{kind}”, only “lora” is known.")
+    if _WAITS in header.metadata:
+        reason = "It acts only behind certain words (aLoRA), which is not supported."
+        raise GgufRejected("unsupported_kind", reason, header.metadata[_WAITS].offset)
     if header.architecture not in KNOWN:
         name = header.architecture
         raise GgufRejected("architecture", f"The architecture “{name}” is unknown to the engine.")
 
 
 def _check_pairs(header: Header) -> None:
-    """Check that each changed tensor has both its small matrices, of one rank."""
-    tensors = {tensor.name: tensor for tensor in header.tensors}
-    if not tensors:
-        raise GgufRejected("tensor_count", "The adapter has no tensors.", 8)
-    for name, tensor in tensors.items():
+    """Check that each changed matrix has both its halves, of one rank.
+
+    Norms may lie beside them: llama.cpp leaves those as they are.
+    """
+    halves = {one.name: one for one in header.tensors if not one.name.endswith("_norm.weight")}
+    if not halves:
+        raise GgufRejected("tensor_count", "The adapter changes no matrix.", 8)
+    for name, half in halves.items():
         base, _, side = name.rpartition(".")
         if side not in ("lora_a", "lora_b"):
             reason = f"{name} is no part of a LoRA adapter."
-            raise GgufRejected("tensor_name", reason, tensor.byte_offset)
-        first, second = tensors.get(f"{base}.lora_a"), tensors.get(f"{base}.lora_b")
+            raise GgufRejected("tensor_name", reason, half.byte_offset)
+        first, second = halves.get(f"{base}.lora_a"), halves.get(f"{base}.lora_b")
         if first is None or second is None:
-            raise GgufRejected("tensor_name", f"{name} lacks its counterpart.", tensor.byte_offset)
+            raise GgufRejected("tensor_name", f"{name} lacks its counterpart.", half.byte_offset)
         if len(first.dims) < 2 or first.dims[1] != second.dims[0]:
             reason = f"{name} and its counterpart are not of one rank."
-            raise GgufRejected("tensor_shape", reason, tensor.byte_offset)
+            raise GgufRejected("tensor_shape", reason, half.byte_offset)

@@ -36,6 +36,11 @@ def test_a_model_is_no_adapter(tiny_model_path: Path) -> None:
     assert code_of(tiny_model_path) == "unsupported_kind"
 
 
+def test_adapters_that_wait_for_words_are_refused(lora: Path) -> None:
+    write_lora(lora, seed=1, invocation_tokens=(1, 2))
+    assert code_of(lora) == "unsupported_kind"
+
+
 def test_unknown_architectures_are_refused(lora: Path) -> None:
     write_lora(lora, seed=1, architecture="nothing")
     assert code_of(lora) == "architecture"
@@ -45,6 +50,7 @@ def test_unknown_architectures_are_refused(lora: Path) -> None:
     ("names", "code"),
     [
         ((), "tensor_count"),
+        (("blk.0.attn_norm.weight",), "tensor_count"),
         (("blk.0.attn_q.weight.lora_a",), "tensor_name"),
         (("blk.0.attn_q.weight",), "tensor_name"),
     ],
