@@ -8,8 +8,8 @@ import pytest
 from inference.backend.fake import EOS, FIRST_BYTE
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed, FinishReason, Progress, Started, Tokens
-from inference.protocol.jobs import EmbeddingJob
-from tests.inference.engine.fakes import FAR_DEADLINE, Bench, make_job, say
+from inference.protocol.jobs import EmbeddingJob, GenerationJob
+from tests.inference.engine.fakes import FAR_DEADLINE, Bench, Outcome, make_job, say
 
 
 def test_a_job_starts_streams_and_ends() -> None:
@@ -322,26 +322,31 @@ def test_slots_and_stats_tell_the_truth() -> None:
     assert (stats.num_jobs_done, stats.num_running, stats.kv_cells_used) == (1, 0, 14)
 
 
-def test_random_life_keeps_every_invariant_and_every_text() -> None:
-    """Jobs of shared prompts come, go and are cancelled at random; what ends well is right."""
-    draw = random.Random(11)
-    for round_number in range(25):
+LIVES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "deterministic": {"is_deterministic": True},
+    "shared cells": {"is_kv_unified": True, "kv_cells": 300},
+    "shifting": {"is_context_shifting": True, "context_length": 105},
+    "cannot step back": {"state_window": 0},
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_random_life_keeps_every_invariant_and_every_text(life: str) -> None:
+    """Jobs with shared prompts come, go, fail and are cancelled; all that is told is true."""
+    draw = random.Random(life)
+    for round_number in range(8):
         bench = Bench(
-            num_slots=draw.randint(1, 5), step_token_budget=draw.randint(4, 60), prefill_chunk=8
+            num_slots=draw.randint(1, 5),
+            step_token_budget=draw.randint(6, 60),
+            prefill_chunk=8,
+            fails_for=lambda _: draw.random() < 0.004,
+            **LIVES[life],
         )
         jobs = {}
         for step in range(60):
             if draw.random() < 0.4:
-                prompt = "shared beginning of a prompt " * draw.randint(0, 3) + "x" * draw.randint(
-                    0, 9
-                )
-                job = make_job(
-                    f"{round_number}-{step}",
-                    prompt,
-                    salt=draw.choice("ab"),
-                    max_tokens=draw.randint(0, 12),
-                    stream=draw.random() < 0.7,
-                )
+                job = make_random_job(draw, f"{round_number}-{step}")
                 jobs[job.id] = job
                 bench.add(job)
             if jobs and draw.random() < 0.15:
@@ -350,11 +355,27 @@ def test_random_life_keeps_every_invariant_and_every_text() -> None:
         bench.run()
         assert bench.backend.num_open_samplers == 0
         for job in jobs.values():
-            outcome = bench.outcome(job.id)
-            if outcome.done.finish_reason is not FinishReason.CANCELLED:
-                assert outcome.text == Bench().answer(job).text
-            else:
-                assert Bench().answer(job).text.startswith(outcome.text)
+            check_truth(bench.outcome(job.id), Bench(**LIVES[life]).answer(job))
+
+
+def make_random_job(draw: random.Random, job_id: str) -> GenerationJob:
+    """Make a job whose prompt may begin as others do."""
+    return make_job(
+        job_id,
+        "shared beginning of a prompt " * draw.randint(0, 3) + "x" * draw.randint(0, 9),
+        salt=draw.choice("ab"),
+        max_tokens=draw.randint(0, 25),
+        stream=draw.random() < 0.7,
+    )
+
+
+def check_truth(outcome: Outcome, alone: Outcome) -> None:
+    """Compare what was told of a job with what is told when nothing ever happens."""
+    end = outcome.events[-1]
+    if isinstance(end, Failed) or outcome.done.finish_reason is FinishReason.CANCELLED:
+        assert alone.text.startswith(outcome.text)
+    else:
+        assert outcome.text == alone.text
 
 
 def test_failures_carry_how_far_the_job_was() -> None:
