@@ -36,7 +36,9 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``prefix_sharing`` (key, owner, all) tells whose jobs may reuse each other's cells;
     ``prefix_host_bytes`` and ``prefix_disk_bytes`` bound where cold prefixes go.
     ``is_context_shifting`` drops the oldest tokens of a full context instead of ending there.
-    ``is_deterministic`` makes the text of a request independent of what runs beside it.
+    ``is_deterministic`` makes the text of a request independent of what runs beside it: with
+    SmolLM2 on a CPU its decode steps are as fast, since flash attention, which it does without,
+    gains nothing there (benchmarks/deterministic.py: 99 to 101 % of a profile without it).
     ``speculation`` is empty, "ngram" or "draft"; ``num_draft_tokens`` bounds one guess.
     ``serves_embeddings`` lets a generative model answer embedding jobs too.
     ``min_dimensions`` is how far a client may shorten vectors, 0 not at all.
@@ -236,6 +238,8 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A replica's heartbeat, written each second. ``reason`` tells why it failed or waits.
 
     ``bad_sha256`` names a file that is not what was registered under that hash.
+    ``num_failures`` counts its process's bad ends of the last minutes. ``ttft_seconds`` is how long
+    most jobs of late took from the queue to their first token, 0 where there was none.
     """
 
     replica: str
@@ -254,3 +258,24 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     stats: EngineStats = EngineStats()
     slots: tuple[SlotStats, ...] = ()
     memory_bytes: int = 0
+    num_failures: int = 0
+    ttft_seconds: float = 0.0
+
+
+class Prospect(StrEnum):
+    """What a request without a ready replica may hope for.
+
+    Blocked may change at any moment, with a node that comes or memory that gets free.
+    """
+
+    COMING = "coming"
+    BLOCKED = "blocked"
+    HOPELESS = "hopeless"
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What the controller says of a deployment; ``patience_seconds`` is how long one may wait."""
+
+    prospect: Prospect
+    reason: str = ""
+    patience_seconds: float = 600.0

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='deployment',
             name='is_deterministic',
-            field=models.BooleanField(default=False, help_text='The same request with the same seed gives the same bytes, whatever runs beside it. Costs throughput and reuse of prefixes.', verbose_name='deterministic'),
+            field=models.BooleanField(default=False, help_text='The same request with the same seed gives the same bytes, whatever runs beside it. On a CPU its steps are as fast as others (benchmarks/deterministic.py); it costs guesses, and that prefixes are shared only in whole slices and answers are read again when a conversation goes on.', verbose_name='deterministic'),
         ),
         migrations.AddField(
             model_name='deployment',

@@ -168,7 +168,9 @@ class ProfileColumns(models.Model):
         "deterministic",
         default=_DEFAULTS.is_deterministic,
         help_text="The same request with the same seed gives the same bytes, whatever runs "
-        "beside it. Costs throughput and reuse of prefixes.",
+        "beside it. On a CPU its steps are as fast as others (benchmarks/deterministic.py); it "
+        "costs guesses, and that prefixes are shared only in whole slices and answers are read "
+        "again when a conversation goes on.",
     )
     speculation = models.CharField(
         max_length=8,
