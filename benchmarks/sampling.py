@@ -89,12 +89,12 @@ class Bench:
         )
 
         def choose() -> float:
-            sampler = self.backend.open_sampler(job)
-            rows = np.repeat(self.row[None], self.count, axis=0)
-            started = time.perf_counter()
-            for row in rows:
+            sampler, row, seconds = self.backend.open_sampler(job), self.row.copy(), 0.0
+            for _ in range(self.count):
+                row[:] = self.row
+                started = time.perf_counter()
                 sampler.sample(row)
-            seconds = time.perf_counter() - started
+                seconds += time.perf_counter() - started
             sampler.close()
             return seconds
 
@@ -110,7 +110,7 @@ class Bench:
             samplers = [self.native.open(name, params) for name in names]
             chain = chain_of([*samplers, self._selector(params)])
             native = ctypes.cast(chain, llama_cpp.llama_sampler_p_ctypes)
-            for token in self.tokens[-64:]:
+            for token in self.tokens:
                 llama_cpp.llama_sampler_accept(native, token)
             started = time.perf_counter()
             for _ in range(self.count):

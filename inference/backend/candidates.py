@@ -94,8 +94,8 @@ class Candidates:
         left = self._left()
         logits = left["logit"]
         best = logits.max()
-        kept = left[logits >= best - _UNLIKELY]
-        if len(kept) < len(left):
+        if logits.min() < best - _UNLIKELY:
+            kept = left[logits >= best - _UNLIKELY]
             left[: len(kept)] = kept
             self._native.size = len(kept)
         return bool(best > -np.inf)
