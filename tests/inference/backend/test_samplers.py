@@ -107,9 +107,7 @@ def test_dry_breaks_a_repeated_phrase(backend: LlamaBackend) -> None:
 def test_bias_bans_and_forces(backend: LlamaBackend) -> None:
     best = {70: 3.0, 71: 2.0}
     for temperature in (0.0, 1.0):
-        banned = sample_many(
-            backend, best, 5, temperature=temperature, logit_bias=((70, None),)
-        )
+        banned = sample_many(backend, best, 5, temperature=temperature, logit_bias=((70, None),))
         forced = sample_many(backend, best, 5, temperature=temperature, logit_bias=((90, 100.0),))
         assert (set(banned), set(forced)) == ({71}, {90})
 
