@@ -49,6 +49,18 @@ class Room:
         host = max(0, self.host_bytes - estimate.host.full_bytes)
         return replace(self, host_bytes=host, gpus=tuple(gpus))
 
+    def with_released(self, estimate: MemoryEstimate | None) -> "Room":
+        """Give the room there will be when a replica has ended."""
+        if estimate is None:
+            return self
+        gpus = list(self.gpus)
+        for share in estimate.devices[1:]:
+            gpu = gpus[share.device]
+            free = min(gpu.total_bytes, gpu.free_bytes + share.full_bytes)
+            gpus[share.device] = msgspec.structs.replace(gpu, free_bytes=free)
+        host = min(self.host_total_bytes, self.host_bytes + estimate.host.full_bytes)
+        return replace(self, host_bytes=host, gpus=tuple(gpus))
+
     def describe_shortage(self, estimate: MemoryEstimate) -> str:
         """Name the first device that is too small, with what it needs and has."""
         for share in estimate.devices:

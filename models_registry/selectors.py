@@ -66,6 +66,8 @@ class DeploymentTarget:
     loras: tuple[LoraAdapter, ...] = ()
     adapter_bytes: int = 0
     ignores_memory: bool = False
+    idle_timeout_seconds: int = 0
+    target_ttft_seconds: float = 0.0
 
     def estimate(self, gpus: Sequence[Device] = ()) -> MemoryEstimate | None:
         """Estimate the memory of one replica on a node with these GPUs, if the header is known."""
@@ -218,6 +220,8 @@ def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> Depl
         loras=tuple(adapter.spec for adapter in adapters),
         adapter_bytes=sum(adapter.file.size_bytes for adapter in adapters),
         ignores_memory=deployment.ignores_memory,
+        idle_timeout_seconds=deployment.idle_timeout_seconds,
+        target_ttft_seconds=deployment.target_ttft_seconds,
     )
 
 

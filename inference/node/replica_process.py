@@ -16,6 +16,7 @@ from inference.node.orphan import parent_environment
 from inference.protocol.replicas import ReplicaSpec
 
 SPEC_VARIABLE = "LLAMERO_REPLICA_SPEC"
+FAILURES_VARIABLE = "LLAMERO_REPLICA_FAILURES"
 # A replica parses untrusted files and text: it gets no secret of the machine it runs on.
 PASSED_VARIABLES = frozenset(
     {
@@ -34,12 +35,12 @@ _ROOT = Path(inference.__file__).parents[1]
 class ReplicaProcess:
     """A running replica. Create it from the agent's main thread: see ``orphan``."""
 
-    def __init__(self, spec: ReplicaSpec, node: str) -> None:
+    def __init__(self, spec: ReplicaSpec, node: str, num_failures: int = 0) -> None:
         self.spec = spec
         self._lines: deque[str] = deque(maxlen=_NUM_KEPT_LINES)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inference.worker"],
-            env=replica_environment(spec, node),
+            env=replica_environment(spec, node) | {FAILURES_VARIABLE: str(num_failures)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -15,6 +15,10 @@ class RestartPolicy:
         self._failures: deque[float] = deque(maxlen=MAX_FAILURES)
         self._next_start = 0.0
 
+    def num_failures(self, now: float) -> int:
+        """Count the failures that still count."""
+        return sum(now - at <= WINDOW_SECONDS for at in self._failures)
+
     @property
     def has_given_up(self) -> bool:
         """Whether only a changed spec may start the replica again."""

@@ -34,7 +34,7 @@ class Seat:
         if self.process or self.is_stopping or not self._policy.can_start(now):
             return False
         try:
-            self.process = ReplicaProcess(self.spec, self._node)
+            self.process = ReplicaProcess(self.spec, self._node, self._policy.num_failures(now))
         except OSError as error:
             self.reason = f"could not start: {error}"
             self._policy.record_failure(now)
@@ -92,4 +92,5 @@ class Seat:
             kind=self.spec.kind,
             num_slots=self.spec.profile.num_slots,
             generation=self.spec.generation,
+            num_failures=self._policy.num_failures(now),
         )

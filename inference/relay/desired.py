@@ -51,6 +51,11 @@ class DesiredState:
         self._redis.delete(node_key(node))
         self._redis.srem(NODES, node)
 
+    def all_placed(self) -> dict[str, tuple[ReplicaSpec, ...]]:
+        """Give what every node was told that was not signed off, silent ones too."""
+        names = sorted(text_of(name) for name in self._redis.smembers(NODES))
+        return {name: self.read(name) or () for name in names}
+
     def nodes(self) -> tuple[NodeStatus, ...]:
         """Give the nodes whose heartbeat is alive, by name."""
         names = sorted(text_of(name) for name in self._redis.smembers(NODES))

@@ -40,6 +40,10 @@ BACKLOG = "lm:backlog"  # set of the deployments with waiting jobs
 DEADLINES = "lm:deadlines"  # zset of waiting jobs by deadline
 UNREADY = "lm:unready"  # hash: deployment -> since when its waiting jobs have no ready replica
 SWEEP = "lm:sweep"  # hash: since when sweeps run without a break
+USED = "lm:used"  # zset of deployments by their last use
+OUTLOOK = "lm:outlook"  # hash: deployment -> what the controller says of its replicas
+CONTROLLER = "lm:controller"  # who decides, while it does
+NUMBERS = "lm:numbers"  # hash: deployment -> the number of its next replica
 
 WHOLE = {
     "REPLICAS": REPLICAS,
@@ -48,6 +52,9 @@ WHOLE = {
     "DEADLINES": DEADLINES,
     "UNREADY": UNREADY,
     "SWEEP": SWEEP,
+    "USED": USED,
+    "OUTLOOK": OUTLOOK,
+    "CONTROLLER": CONTROLLER,
 }
 
 

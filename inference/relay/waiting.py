@@ -17,11 +17,13 @@ from inference.relay.scripts import script
 class TakenJob:
     """A job that a slot has, and how many events earlier attempts have told of it.
 
-    The job's ``attempt`` is the one that its events must carry.
+    The job's ``attempt`` is the one that its events must carry. ``waited_seconds`` is the time
+    since it came, those attempts included.
     """
 
     job: Job
     num_events: int = 0
+    waited_seconds: float = 0.0
 
 
 class NotYet:
@@ -53,14 +55,14 @@ class WaitingSet:
             return None
         if found == b"later":
             return NOT_YET
-        payload, attempt, num_events = found
+        payload, attempt, num_events, waited_ms = found
         job = decode_job(payload)
         if job.attempt != int(attempt):
             job = msgspec.structs.replace(job, attempt=int(attempt))
         if num_events and isinstance(job, GenerationJob):
             told = self._read_tokens(job.id)
             job = msgspec.structs.replace(job, emitted_tokens=told)
-        return TakenJob(job, num_events)
+        return TakenJob(job, num_events, waited_ms / 1000)
 
     def _read_tokens(self, job: str) -> tuple[int, ...]:
         """Give the tokens told by earlier attempts, none of which can write any more."""

@@ -48,9 +48,9 @@ class Replica:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self._redis = connect(settings.redis_url)
-        self._board = StatusBoard(settings)
-        self._heartbeat = Heartbeat(ReplicaRegistry(self._redis), self._board.describe)
         self._sink = RelaySink(EventWriter(self._redis), cancel=self._stop)
+        self._board = StatusBoard(settings, self._sink.first_tokens.typical)
+        self._heartbeat = Heartbeat(ReplicaRegistry(self._redis), self._board.describe)
         self._pool = RenderPool()
         self._shutdown = threading.Event()
         self._slots: Slots | None = None

@@ -2,14 +2,16 @@
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from inference.protocol.events import TERMINAL, Event
+from inference.protocol.events import TERMINAL, Event, Tokens
 from inference.relay.connect import RedisError
 from inference.relay.waiting import TakenJob
 from inference.relay.writer import EventWrite, EventWriter
+from inference.worker.first_tokens import FirstTokens
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
@@ -25,6 +27,8 @@ class _OpenJob:
 
     attempt: int
     seq: int
+    came_at: float
+    has_begun: bool = False
     is_muted: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -38,6 +42,7 @@ class RelaySink:
     def __init__(self, writer: EventWriter, cancel: Callable[[str], None]) -> None:
         self._writer = writer
         self._cancel = cancel
+        self.first_tokens = FirstTokens()
         self._open: dict[str, _OpenJob] = {}
         self._handed_over: deque[Sequence[tuple[str, Event]]] = deque()
         self._wake = threading.Event()
@@ -61,7 +66,9 @@ class RelaySink:
 
     def open(self, taken: TakenJob) -> threading.Event:
         """Expect events of a job; gives what is set at its last one."""
-        opened = self._open[taken.job.id] = _OpenJob(taken.job.attempt, taken.num_events)
+        came_at = time.monotonic() - taken.waited_seconds
+        opened = _OpenJob(taken.job.attempt, taken.num_events, came_at, taken.num_events > 0)
+        self._open[taken.job.id] = opened
         return opened.done
 
     def mute(self, job: str) -> None:
@@ -92,6 +99,9 @@ class RelaySink:
                 if not opened.is_muted:
                     opened.seq += 1
                     rows.append((job, opened.attempt, opened.seq, event))
+                if not opened.has_begun and type(event) is Tokens:
+                    opened.has_begun = True
+                    self.first_tokens.note(time.monotonic() - opened.came_at)
                 if isinstance(event, TERMINAL):
                     self._close(job)
         return rows

@@ -14,7 +14,10 @@ DEFAULT_DRAIN_SECONDS = 4.5  # below the 6 s after which the node agent kills
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """The spec to serve, where the server is, and how long to finish jobs on SIGTERM."""
+    """The spec to serve, where the server is, and how long to finish jobs on SIGTERM.
+
+    ``num_failures`` counts the bad ends of this replica's earlier processes of late.
+    """
 
     spec: ReplicaSpec
     redis_url: str
@@ -22,6 +25,7 @@ class WorkerSettings:
     home: Path
     drain_seconds: float
     log_level: str
+    num_failures: int = 0
 
 
 def read_settings() -> WorkerSettings:
@@ -33,4 +37,5 @@ def read_settings() -> WorkerSettings:
         home=Path(os.environ.get("LLAMERO_HOME") or "var"),
         drain_seconds=float(os.environ.get("LLAMERO_DRAIN_SECONDS") or DEFAULT_DRAIN_SECONDS),
         log_level=os.environ.get("LLAMERO_LOG_LEVEL") or "INFO",
+        num_failures=int(os.environ.get("LLAMERO_REPLICA_FAILURES") or 0),
     )

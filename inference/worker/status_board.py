@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -15,13 +16,16 @@ from inference.worker.watchdog import Standstill
 class StatusBoard:
     """Written by whoever moves the replica on, read by the heartbeat's thread."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(
+        self, settings: WorkerSettings, ttft_seconds: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.state = ReplicaState.STARTING
         self.progress = 0.0
         self.reason = ""
         self.bad_sha256 = ""
         self.engine: LoadedEngine | None = None
         self._settings = settings
+        self._ttft_seconds = ttft_seconds
         self._started_at = time.time()
 
     def report_progress(self, progress: float) -> None:
@@ -53,14 +57,15 @@ class StatusBoard:
             num_slots=spec.profile.num_slots,
             generation=spec.generation,
             memory_bytes=resident_bytes(),
+            num_failures=self._settings.num_failures,
         )
         return status if self.engine is None else self._add_engine(status, self.engine)
 
-    @staticmethod
-    def _add_engine(status: ReplicaStatus, engine: LoadedEngine) -> ReplicaStatus:
+    def _add_engine(self, status: ReplicaStatus, engine: LoadedEngine) -> ReplicaStatus:
         return msgspec.structs.replace(
             status,
             facts=engine.model.facts(),
             stats=engine.runner.stats(),
             slots=engine.runner.slots(),
+            ttft_seconds=self._ttft_seconds(),
         )

@@ -50,7 +50,15 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("slug", "model", "pinned_version", "enabled")}),
         ("State", {"fields": ("state_label", "reason", "state_changed_at", "generation")}),
-        ("Replicas", {"fields": (("min_replicas", "max_replicas"),)}),
+        (
+            "Replicas",
+            {
+                "fields": (
+                    ("min_replicas", "max_replicas"),
+                    ("idle_timeout_seconds", "target_ttft_seconds"),
+                )
+            },
+        ),
         (
             "Context and slots",
             {

@@ -11,6 +11,7 @@ _COLOURS = {
     DeploymentState.PENDING.value: "warning",
     DeploymentState.LOADING.value: "info",
     DeploymentState.READY.value: "success",
+    DeploymentState.SLEEPING.value: "info",
     DeploymentState.FAILED.value: "danger",
     VersionState.IMPORTING.value: "info",
     VersionState.INSPECTING.value: "info",

@@ -14,7 +14,9 @@ from models_registry.names import MAX_NAME_LENGTH, validate_deployment_name
 
 
 class DeploymentState(models.TextChoices):
-    """stopped -> pending -> loading -> ready; any -> failed (with a reason), stopped.
+    """stopped -> pending -> loading -> ready <-> sleeping; any -> failed (with a reason), stopped.
+
+    Sleeping: it runs no replica, and the next request has one loaded.
 
     Written by the control worker alone, from what the nodes report.
     """
@@ -23,6 +25,7 @@ class DeploymentState(models.TextChoices):
     PENDING = "pending", "Pending"
     LOADING = "loading", "Loading"
     READY = "ready", "Ready"
+    SLEEPING = "sleeping", "Sleeping"
     FAILED = "failed", "Failed"
 
 
@@ -51,10 +54,29 @@ class Deployment(ProfileColumns):
     )
     enabled = models.BooleanField(default=True, help_text="Whether it should run at all.")
     min_replicas = models.PositiveIntegerField(
-        default=1, validators=between(0, 64), help_text="How many replicas always run."
+        default=1,
+        validators=between(0, 64),
+        help_text="How many replicas always run. With 0 it sleeps when nobody uses it, makes room "
+        "for others, and is loaded by the next request; otherwise it is pinned.",
     )
     max_replicas = models.PositiveIntegerField(
-        default=1, validators=between(1, 64), help_text="How many replicas may run."
+        default=1,
+        validators=between(1, 64),
+        help_text="How many replicas may run while requests wait.",
+    )
+    idle_timeout_seconds = models.PositiveIntegerField(
+        "sleeps after",
+        default=900,
+        validators=between(0, 30 * 24 * 3600),
+        help_text="Seconds without a request after which a deployment without a minimum sleeps; "
+        "0: only when others need its memory.",
+    )
+    target_ttft_seconds = models.FloatField(
+        "wanted time to the first token",
+        default=10.0,
+        validators=between(0, 3600),
+        help_text="Seconds. Replicas are added, up to the maximum, while requests wait and most "
+        "first tokens take longer; 0: only the queue's length counts.",
     )
     ignores_memory = models.BooleanField(
         "run without room",

@@ -22,6 +22,11 @@ local function is_replica_coming(deployment)
   return redis.call('ZCOUNT', COMING .. deployment, now() - LEASE, '+inf') > 0
 end
 
+-- Note that somebody wants the deployment now, so that it stays, or comes.
+local function note_use(deployment)
+  redis.call('ZADD', USED, now(), deployment)
+end
+
 -- Slots that run nothing and will not look for work unless a ticket wakes them.
 local function sleeping_slots(replicas)
   local num_sleeping = 0

@@ -38,5 +38,6 @@ enqueue(deployment, job, priority, owner, cost, time)
 redis.call('ZADD', DEADLINES, ARGV[5], job)
 redis.call('SADD', BACKLOG, deployment)
 redis.call('ZADD', GATEWAYS, time, gateway)
+note_use(deployment)
 local num_ahead = redis.call('ZRANK', waiting, job)
 return { 'ok', num_ahead, num_sleeping > 0 and 1 or 0, expected_wait(deployment, num_ahead, time) }

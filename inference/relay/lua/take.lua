@@ -1,5 +1,6 @@
 -- ARGV: deployment, replica, finished job or ''
--- Returns {payload, attempt, events so far} of the job whose turn it is, now running on the replica;
+-- Returns {payload, attempt, events so far, milliseconds since it came} of the job whose turn it
+-- is, now running on the replica;
 -- 'later' where only suspects wait and the replica tries one already; or nothing.
 local deployment, replica, finished = ARGV[1], ARGV[2], ARGV[3]
 local is_trying = redis.call('EXISTS', TRIAL .. replica) == 1
@@ -25,7 +26,8 @@ while true do
     if finished ~= '' then redis.call('SREM', AWAKE .. replica, finished) end
     return false
   end
-  local fields = redis.call('HMGET', JOB .. job, 'payload', 'attempt', 'deadline', 'priority', 'owner', 'cost')
+  local fields = redis.call('HMGET', JOB .. job, 'payload', 'attempt', 'deadline', 'priority', 'owner', 'cost',
+    'arrived')
   if not fields[1] then
     unqueue(deployment, job, 0, '')
   elseif tonumber(fields[3]) < time then
@@ -38,6 +40,7 @@ while true do
     redis.call('SADD', RUNNING .. replica, job)
     if finished ~= '' then redis.call('SREM', AWAKE .. replica, finished) end
     redis.call('SADD', AWAKE .. replica, job)
-    return { fields[1], fields[2], redis.call('XLEN', EVENTS .. job) }
+    local waited = math.max(0, time - tonumber(fields[7] or time))
+    return { fields[1], fields[2], redis.call('XLEN', EVENTS .. job), math.ceil(waited * 1000) }
   end
 end

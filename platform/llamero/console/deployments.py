@@ -12,6 +12,7 @@ STATE_VARIANTS = {
     DeploymentState.READY: "success",
     DeploymentState.LOADING: "info",
     DeploymentState.PENDING: "warning",
+    DeploymentState.SLEEPING: "info",
     DeploymentState.FAILED: "danger",
 }
 
