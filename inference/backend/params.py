@@ -7,7 +7,7 @@ from typing import Any
 import llama_cpp
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.replicas import RuntimeProfile
+from inference.protocol.replicas import PLAIN_CACHE_TYPES, RuntimeProfile
 
 _CACHE_TYPES = {
     "f32": llama_cpp.GGML_TYPE_F32,
@@ -20,7 +20,6 @@ _CACHE_TYPES = {
     "q4_0": llama_cpp.GGML_TYPE_Q4_0,
     "iq4_nl": llama_cpp.GGML_TYPE_IQ4_NL,
 }
-_PLAIN_CACHE_TYPES = ("f32", "f16", "bf16")
 _FLASH_ATTENTION = {
     "auto": llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO,
     "on": llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED,
@@ -71,7 +70,7 @@ def base_params(profile: RuntimeProfile) -> Any:
     params.flash_attn_type = _choose(_FLASH_ATTENTION, profile.flash_attention, "flash attention")
     params.type_k = _choose(_CACHE_TYPES, profile.cache_type_k, "KV cache type")
     params.type_v = _choose(_CACHE_TYPES, profile.cache_type_v, "KV cache type")
-    if profile.flash_attention == "off" and profile.cache_type_v not in _PLAIN_CACHE_TYPES:
+    if profile.flash_attention == "off" and profile.cache_type_v not in PLAIN_CACHE_TYPES:
         raise _refuse(f"A V cache of {profile.cache_type_v} needs flash attention, which is off.")
     params.no_perf = True
     return params
@@ -98,8 +97,7 @@ def _make_deterministic(params: Any, profile: RuntimeProfile) -> None:
     """Choose what computes a sequence alike whatever runs beside it."""
     if profile.is_kv_unified:
         raise _refuse("A deterministic deployment cannot have a unified KV cache.")
-    if profile.cache_type_v in _PLAIN_CACHE_TYPES:
-        # Flash attention has kernels of its own for a single sequence with many cells.
+    if not profile.may_fuse_attention:
         params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
 
 

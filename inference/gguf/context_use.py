@@ -49,7 +49,7 @@ def generating(shape: MemoryShape, profile: RuntimeProfile, context_length: int)
         num_most_rows=profile.max_step_rows,
         output_width=shape.num_vocab,
         has_logits=True,
-        is_flash=profile.flash_attention != "off",
+        is_flash=profile.may_fuse_attention,
     )
 
 

@@ -20,6 +20,7 @@ class ModelKind(StrEnum):
 
 
 _FEWEST_ROWS = 32
+PLAIN_CACHE_TYPES = ("f32", "f16", "bf16")
 
 
 class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +95,16 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         """How many rows of logits one step may give: each can be a megabyte."""
         wanted = max(self.num_slots * (1 + self.num_draft_tokens), _FEWEST_ROWS)
         return min(wanted, self.max_step_tokens)
+
+    @property
+    def may_fuse_attention(self) -> bool:
+        """Whether generation may use flash attention.
+
+        Some of its kernels depend on what else a call computes; those for a quantized V cache,
+        which cannot do without, do not.
+        """
+        is_plain = self.cache_type_v in PLAIN_CACHE_TYPES
+        return self.flash_attention != "off" and not (self.is_deterministic and is_plain)
 
     @property
     def prefill_cut(self) -> int:
