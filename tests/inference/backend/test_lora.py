@@ -49,7 +49,7 @@ def context(adapted: LlamaModel, spec: ReplicaSpec) -> Iterator[LlamaBackend]:
 def logits(context: LlamaBackend, loras: Loras) -> np.ndarray:
     context.keep_prefix(0, 0)
     context.use_adapters(loras)
-    return context.decode([Slice(0, 0, PROMPT, 1)])[0].copy()
+    return np.array(context.decode([Slice(0, 0, PROMPT, 1)])[0])
 
 
 def test_the_model_lists_its_adapters(adapted: LlamaModel) -> None:

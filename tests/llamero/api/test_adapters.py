@@ -39,7 +39,7 @@ async def test_a_model_without_adapters_lists_none(dispatcher: FakeDispatcher) -
 
 @pytest.mark.usefixtures("adapters")
 async def test_nobody_sets_scales_for_others(dispatcher: FakeDispatcher) -> None:
-    response = await post("/lora-adapters", [{"id": 0, "scale": 1.0}])  # type: ignore[arg-type]
+    response = await post("/lora-adapters", [{"id": 0, "scale": 1.0}])
     assert response.status == 403
     assert "lora" in response.json()["error"]["message"]
 
