@@ -5,7 +5,15 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from tests.tiny_model import NUM_EMBD, NUM_HEADS, NUM_LAYERS, add_shape, add_vocabulary, add_weights
+from tests.tiny_model import (
+    LETTERS,
+    NUM_EMBD,
+    NUM_HEADS,
+    NUM_LAYERS,
+    add_shape,
+    add_vocabulary,
+    add_weights,
+)
 
 TEMPLATE = "<s>Does it answer {query}?\n{document}</s>"
 
@@ -14,7 +22,7 @@ def write_tiny_reranker(path: Path, *, seed: int = 0) -> None:
     """Write the model; its score is the probability of yes."""
     random = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, "qwen3")
-    num_vocab = add_vocabulary(writer)
+    num_vocab = add_vocabulary(writer, LETTERS)
     add_shape(writer)
     writer.add_pooling_type(gguf.PoolingType.RANK)
     writer.add_classifier_output_labels(["yes", "no"])

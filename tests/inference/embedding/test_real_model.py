@@ -11,7 +11,7 @@ from inference.protocol.events import Done, FinishReason
 from inference.protocol.replicas import ModelKind
 from tests.inference.embedding.replicas import running
 from tests.inference.engine.fakes import make_job
-from tests.tiny_model import add_shape, add_vocabulary, add_weights
+from tests.tiny_model import LETTERS, add_shape, add_vocabulary, add_weights
 
 pytestmark = pytest.mark.model
 
@@ -81,7 +81,7 @@ def test_causal_models_embed_too(tiny_model_path: Path, pooling: str) -> None:
 def test_an_end_token_is_added_where_the_file_says_so(tmp_path: Path) -> None:
     path = tmp_path / "ended.gguf"
     writer = gguf.GGUFWriter(path, "llama")
-    num_vocab = add_vocabulary(writer)
+    num_vocab = add_vocabulary(writer, LETTERS)
     writer.add_add_eos_token(True)
     add_shape(writer)
     writer.add_pooling_type(gguf.PoolingType.LAST)

@@ -13,7 +13,7 @@ from inference.engine.engine import Engine
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Done, Event, Failed, FinishReason, Tokens
 from inference.protocol.replicas import RuntimeProfile
-from tests.inference.embedding.bench import make_embedding_job
+from tests.inference.embedding.bench import Numbers, make_embedding_job
 from tests.inference.engine.fakes import make_job
 
 SLICE_TOKENS = 32
@@ -25,7 +25,7 @@ class TimedBackend(FakeBackend):
 
     bench: "Bench"
 
-    def decode(self, slices: Sequence[Slice]) -> object:
+    def decode(self, slices: Sequence[Slice]) -> Numbers:
         self.bench.note("chat", sum(len(piece.tokens) for piece in slices) * MILLISECOND)
         return super().decode(slices)
 
@@ -35,7 +35,7 @@ class TimedEmbedder(FakeEmbedder):
 
     bench: "Bench"
 
-    def embed(self, parts: Sequence[InputPart]) -> object:
+    def embed(self, parts: Sequence[InputPart]) -> list[Numbers]:
         self.bench.note("embed", sum(len(part.tokens) for part in parts) * MILLISECOND)
         return super().embed(parts)
 
@@ -142,10 +142,10 @@ def test_a_bug_in_one_half_costs_no_job_of_the_other() -> None:
     bench.turns.add(admit(make_job("chat", max_tokens=20), bench.backend))
     bench.turns.add(make_embedding_job("e"))
 
-    def explode(_: object) -> object:
+    def explode(_: object) -> list[Numbers]:
         raise RuntimeError("a bug")
 
-    bench.embedder.embed = explode  # type: ignore[method-assign,assignment]
+    bench.embedder.embed = explode  # type: ignore[method-assign]
     bench.run()
     failed = bench.ended("e")
     assert isinstance(failed, Failed) and failed.is_retryable
