@@ -7,7 +7,11 @@ from django.core.exceptions import ValidationError
 
 from models_registry.models import ModelVersion, VersionState
 from models_registry.services.deployments import create_deployment
-from models_registry.services.importing import finish_import, reject_stale_imports
+from models_registry.services.importing import (
+    finish_import,
+    refresh_facts,
+    reject_stale_imports,
+)
 from models_registry.services.store import remove_unused_files
 
 
@@ -31,3 +35,4 @@ def tidy_registry_task() -> None:
     """Clean up what crashes and cascading deletions have left; meant for now and then."""
     reject_stale_imports()
     remove_unused_files()
+    refresh_facts()

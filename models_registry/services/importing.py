@@ -1,6 +1,7 @@
 """Bring files into the registry: look, register, store, examine, serve."""
 
 import contextlib
+import logging
 import os
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,7 +16,7 @@ from inference.gguf.examine import inspect_files, probe_files
 from inference.gguf.summary import ModelSummary
 from inference.gguf.verdict import GgufRejected
 from inference.protocol.replicas import ModelKind
-from models_registry.models import Model, ModelVersion, VersionFile, VersionState
+from models_registry.models import FileRole, Model, ModelVersion, VersionFile, VersionState
 from models_registry.models.version import UNDER_WAY
 from models_registry.services.store import (
     place_file,
@@ -25,6 +26,7 @@ from models_registry.services.store import (
 )
 from models_registry.services.versions import add_version, make_current, move_version
 
+logger = logging.getLogger(__name__)
 MAX_DISPLAY_NAME = 255
 STALE_AFTER = timedelta(hours=6)
 
@@ -112,6 +114,26 @@ def reject_stale_imports() -> int:
     for version in stale:
         _reject(version, "The import was interrupted. Import the file again.")
     return len(stale)
+
+
+def refresh_facts() -> int:
+    """Read the headers again of versions that were imported before their sizes were kept.
+
+    Gives their number. A file that cannot be read any more is left to what checks files.
+    """
+    num_read = 0
+    for version in ModelVersion.objects.filter(state=VersionState.READY).exclude(
+        facts__has_key="memory"
+    ):
+        uses = version.files.filter(role=FileRole.WEIGHTS).select_related("file")
+        try:
+            summary = inspect_files([use.file.path for use in uses.order_by("position")])
+        except GgufRejected as error:
+            logger.warning("the header of %s cannot be read again: %s", version, error.reason)
+            continue
+        facts = msgspec.to_builtins(summary)
+        num_read += ModelVersion.objects.filter(pk=version.pk).update(facts=facts)
+    return num_read
 
 
 def _no_such_model() -> Model:

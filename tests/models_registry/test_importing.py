@@ -183,3 +183,16 @@ def test_an_import_that_fell_silent_is_rejected(
     assert importing.reject_stale_imports() == 1
     version.refresh_from_db()
     assert (version.state, version.files.count()) == (VersionState.REJECTED, 0)
+
+
+def test_versions_imported_before_sizes_were_kept_are_read_again(
+    home: Path, tiny_model_path: Path, quick_probe: None
+) -> None:
+    version = import_model_files(paths=[tiny_model_path], slug="tiny")
+    version.refresh_from_db()
+    whole = version.facts
+    ModelVersion.objects.update(facts={"architecture": "llama"})
+    make_version(make_model("gone"), facts={})
+    assert importing.refresh_facts() == 1
+    version.refresh_from_db()
+    assert version.facts == whole
