@@ -22,6 +22,8 @@ class ErrorCode(StrEnum):
     ENGINE_FAILED = "engine_failed"
     REQUEST_CRASHED_ENGINE = "request_crashed_engine"
     PLUGIN_FAILED = "plugin_failed"
+    REQUEST_CANCELLED = "request_cancelled"
+    STREAM_DETACHED = "stream_detached"
     INTERNAL_ERROR = "internal_error"
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -15,7 +16,16 @@ from inference.protocol.replicas import ReplicaStatus
 from inference.protocol.text import TextRequest
 from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
 from inference.relay.endings import CRASHED_EVENT
-from inference.relay.keys import REPLICAS, events_key, job_key, replica_key, waiting_key
+from inference.relay.keys import (
+    DEADLINE_GRACE_SECONDS,
+    DURABLE_RETENTION_SECONDS,
+    REPLICAS,
+    events_key,
+    job_key,
+    kept_key,
+    replica_key,
+    waiting_key,
+)
 from inference.relay.reaper import ReplicaEnd
 from inference.relay.registry import decode_status, select_statuses
 from inference.relay.scripts import Argument, script
@@ -89,9 +99,23 @@ class GatewayRelay:
         """Show that the gateway lives: without this each second its jobs are soon stopped."""
         await self._run("greet", (gateway,))
 
-    async def cancel(self, jobs: Sequence[str], *, is_abandoned: bool) -> None:
-        """Stop jobs, waiting or running. The keys of an abandoned one go at its end."""
-        await self._run("cancel", (int(is_abandoned), *jobs))
+    async def cancel(self, jobs: Sequence[str], *, is_abandoned: bool) -> tuple[str, ...]:
+        """Stop jobs, waiting or running. The keys of an abandoned one go at its end.
+
+        Tells of each what became of it: gone (unknown), done, dropped or asked.
+        """
+        outcomes = await self._run("cancel", (int(is_abandoned), *jobs))
+        return tuple(map(text_of, outcomes))
+
+    async def keep(self, run: str, owner: str, document: bytes, deadline: float) -> None:
+        """Keep what tells a resumable answer anew, as long as the events of its jobs."""
+        expires = ceil(deadline) + DEADLINE_GRACE_SECONDS + DURABLE_RETENTION_SECONDS
+        await self._guard(self._redis.set(kept_key(owner, run), document, exat=expires))
+
+    async def find_kept(self, run: str, owner: str) -> bytes | None:
+        """Give what was kept of an answer; None where the owner has no such run."""
+        document: bytes | None = await self._guard(self._redis.get(kept_key(owner, run)))
+        return document
 
     async def release(self, jobs: Iterable[str]) -> None:
         """Delete the keys of jobs whose end was delivered."""

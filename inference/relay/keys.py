@@ -22,6 +22,7 @@ PREFIXES = {
     "AWAKE": "lm:awake:",  # set of the jobs whose slot will look for another job
     "CANCELLED": "lm:cancel:",  # set of the running jobs a replica should stop
     "TRIAL": "lm:trial:",  # the one suspect job that a replica tries
+    "KEPT": "lm:kept:",  # how an owner's resumable answer is told, by owner and run
     "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
     "TEXT": "lm:text:",  # list of a deployment's questions about text
     "GATEWAY": "lm:gw:",  # channel of a gateway
@@ -66,6 +67,11 @@ def job_key(job: str) -> str:
 def events_key(job: str) -> str:
     """Name the event stream of a job."""
     return PREFIXES["EVENTS"] + job
+
+
+def kept_key(owner: str, run: str) -> str:
+    """Name what is kept of an owner's resumable answer: no other owner can spell it."""
+    return f"{PREFIXES['KEPT']}{owner}:{run}"
 
 
 def waiting_key(deployment: str) -> str:

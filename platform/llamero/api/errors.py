@@ -44,6 +44,8 @@ _ENGINE_STATUS = {
     ErrorCode.ENGINE_FAILED: 500,
     ErrorCode.REQUEST_CRASHED_ENGINE: 500,
     ErrorCode.PLUGIN_FAILED: 500,
+    ErrorCode.REQUEST_CANCELLED: 409,
+    ErrorCode.STREAM_DETACHED: 409,
     ErrorCode.INTERNAL_ERROR: 500,
 }
 _ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.conf import settings
 
@@ -24,7 +24,7 @@ from llamero.dispatch.tickets import TicketOffice, send_ticket
 from llamero.dispatch.watcher import Watcher
 
 LINK_SECONDS = 2.5
-MOVED_EVENT = Failed(ErrorCode.INTERNAL_ERROR, "This stream goes on over another connection.")
+MOVED_EVENT = Failed(ErrorCode.STREAM_DETACHED, "This stream goes on over another connection.")
 
 
 class Dispatcher:
@@ -126,6 +126,22 @@ class Dispatcher:
         stream.last_news = stream.last_poll = 0.0
         self._watcher.request_fill()
         return stream
+
+    async def keep_run(self, run: str, owner: str, document: bytes, deadline: float) -> None:
+        """Keep what tells an answer anew until the events of its jobs are gone."""
+        await self._link()
+        await self._relay.keep(run, owner, document, deadline)
+
+    async def find_run(self, run: str, owner: str) -> bytes | None:
+        """Give what was kept of an answer; None where the owner has no such run."""
+        await self._link()
+        return await self._relay.find_kept(run, owner)
+
+    async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
+        """Stop jobs wherever they are followed; False where none of them is known any more."""
+        await self._link()
+        outcomes = await self._relay.cancel(jobs, is_abandoned=False)
+        return any(outcome != "gone" for outcome in outcomes)
 
     async def close(self) -> None:
         """Stop listening; running streams get no more events."""
