@@ -88,6 +88,7 @@ INSTALLED_APPS = [
     "llamero",
     "llamero.accounts",
     "llamero.console",
+    "llamero.control",
     "models_registry",
 ]
 

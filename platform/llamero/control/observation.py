@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.protocol.replicas import ReplicaState, ReplicaStatus
+from inference.protocol.replicas import Outlook, Prospect, ReplicaState, ReplicaStatus
+from llamero.control.placement import Obstacle
+from llamero.control.world import IN_START
 from models_registry.models import DeploymentState
 from models_registry.selectors import DeploymentTarget
 
-IN_START = (ReplicaState.STARTING, ReplicaState.LOADING)
+# The first failure may have been an accident.
+MAX_EXCUSED_FAILURES = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,11 @@ class Verdict:
 
 
 def observe(
-    target: DeploymentTarget, statuses: Sequence[ReplicaStatus], *, obstacle: str = ""
+    target: DeploymentTarget,
+    statuses: Sequence[ReplicaStatus],
+    *,
+    num_wanted: int = 1,
+    obstacle: Obstacle | None = None,
 ) -> Verdict:
     """Judge a deployment; ``obstacle`` tells why it could not be placed.
 
@@ -31,15 +38,46 @@ def observe(
         return Verdict(DeploymentState.READY)
     if not target.files:
         return Verdict(DeploymentState.PENDING, "The model has no ready version.")
-    if target.min_replicas == 0:
-        return Verdict(DeploymentState.STOPPED, "It runs no replicas.")
+    if num_wanted == 0:
+        return Verdict(DeploymentState.SLEEPING, "The next request loads it.")
     current = [status for status in statuses if status.generation == target.generation]
-    stalled = [status for status in current if status.state is ReplicaState.STALLED]
-    if stalled:
-        return Verdict(DeploymentState.FAILED, stalled[0].reason)
-    failed = [status for status in current if status.state is ReplicaState.FAILED]
-    if failed:
-        return Verdict(DeploymentState.FAILED, failed[0].reason or "The replica ended.")
+    if reason := _find_failure(current):
+        return Verdict(DeploymentState.FAILED, reason)
     if any(status.state in IN_START for status in current):
         return Verdict(DeploymentState.LOADING)
-    return Verdict(DeploymentState.PENDING, obstacle)
+    if obstacle is not None and obstacle.will_pass:
+        return Verdict(DeploymentState.LOADING, obstacle.reason)
+    return Verdict(DeploymentState.PENDING, obstacle.reason if obstacle else "")
+
+
+def _find_failure(statuses: Sequence[ReplicaStatus]) -> str:
+    """Say why replicas do not come, where none of them may be expected to."""
+    for status in statuses:
+        if status.state is ReplicaState.STALLED:
+            return status.reason
+    for status in statuses:
+        if status.state is ReplicaState.FAILED:
+            return status.reason or "The replica ended."
+    if statuses and all(status.num_failures > MAX_EXCUSED_FAILURES for status in statuses):
+        reasons = (status.reason for status in statuses if status.reason)
+        return next(reasons, "The replica keeps ending; it is started again.")
+    return ""
+
+
+_PROSPECTS = {
+    DeploymentState.READY: Prospect.COMING,
+    DeploymentState.LOADING: Prospect.COMING,
+    DeploymentState.SLEEPING: Prospect.COMING,
+    DeploymentState.PENDING: Prospect.BLOCKED,
+    DeploymentState.FAILED: Prospect.HOPELESS,
+    DeploymentState.STOPPED: Prospect.HOPELESS,
+}
+
+
+def describe_outlook(target: DeploymentTarget, verdict: Verdict) -> Outlook:
+    """Tell gateways whether waiting for a replica makes sense."""
+    return Outlook(
+        prospect=_PROSPECTS[verdict.state],
+        reason=verdict.reason,
+        patience_seconds=target.profile.job_timeout_seconds,
+    )

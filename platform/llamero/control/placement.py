@@ -1,109 +1,173 @@
-"""Which replica should run on which node. Pure: what is wanted and what is so in, specs out."""
+"""Which node a new replica goes to, and what makes way for it where no node has room."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from inference.protocol.nodes import NodeStatus, usable_gpus
+from inference.gguf.memory import MemoryEstimate
+from inference.protocol.nodes import usable_gpus
 from inference.protocol.replicas import ReplicaSpec, ReplicaStatus
+from llamero.control.rollout import Turn
 from llamero.control.rooms import room_of
+from llamero.control.world import Load, Standing, World, open_nodes, spec_of
 from models_registry.rooms import Room
 from models_registry.selectors import DeploymentTarget
 
-Placed = Mapping[str, Sequence[ReplicaSpec]]
+# One that was used a moment ago is likely to be used again in a moment.
+IDLE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """The specs of every live node, and why a deployment has a replica that is nowhere."""
+class Obstacle:
+    """Why a replica is nowhere. ``will_pass``: what is in its way is ending."""
 
-    specs: dict[str, tuple[ReplicaSpec, ...]]
-    obstacles: dict[str, str] = field(default_factory=dict)
+    reason: str
+    will_pass: bool = False
 
 
-def place(
-    targets: Iterable[DeploymentTarget],
-    nodes: Sequence[NodeStatus],
-    placed: Placed | None = None,
-    statuses: Iterable[ReplicaStatus] = (),
-) -> Placement:
-    """Leave replicas on the node they are ``placed`` on; give the rest to the one with most room.
+NO_NODE = Obstacle("No node is running.")
+NONE_OPEN = Obstacle("Every node is cordoned or draining.")
+FREEING = Obstacle("Waits for memory that is being freed.", will_pass=True)
 
-    A node that is draining keeps nothing. A replica that no node has room for runs nowhere, unless
-    its deployment says that it may.
-    """
-    wanted = [target for target in targets if target.enabled and target.files]
-    open_nodes = [node for node in nodes if not node.is_draining]
-    chosen: dict[str, list[ReplicaSpec]] = {node.node: [] for node in nodes}
-    homes = {
-        spec.replica: node.node for node in open_nodes for spec in (placed or {}).get(node.node, ())
-    }
-    homeless: list[tuple[DeploymentTarget, ReplicaSpec]] = []
-    for target in wanted:
-        for spec in specs_of(target):
-            if home := homes.get(spec.replica):
-                chosen[home].append(spec)
-            else:
-                homeless.append((target, spec))
-    obstacles = {}
-    if homeless and open_nodes:
-        by_name = {target.deployment: target for target in wanted}
-        by_replica = {status.replica: status for status in statuses}
-        rooms = [
-            (node, room_of(node, chosen[node.node], by_name, by_replica)) for node in open_nodes
+
+class Placer:
+    """Carries what is chosen so far in one decision; made for it, and thrown away after it."""
+
+    def __init__(self, world: World, turns: Mapping[str, Turn], loads: Mapping[str, Load]) -> None:
+        self._world = world
+        self._turns = turns
+        self._loads = loads
+        self._targets = {target.deployment: target for target in world.targets}
+        nodes = open_nodes(world)
+        self._gpus = {node.node: usable_gpus(node.devices) for node in nodes}
+        # A silent node is told nothing.
+        self.chosen: dict[str, list[ReplicaSpec]] = {node.node: [] for node in world.nodes}
+        for standing in self._standing():
+            if standing.node in self.chosen:
+                self.chosen[standing.node].append(standing.spec)
+        statuses = {status.replica: status for status in world.statuses}
+        self._rooms: dict[str, Room] = {
+            node.node: room_of(node, self.chosen[node.node], self._targets, statuses)
+            for node in nodes
+        }
+        self.asleep: set[str] = set()
+
+    def add(self, target: DeploymentTarget, replica: str) -> Obstacle | None:
+        """Put a replica on a node, or tell why not; then what may make way for it has its end."""
+        rooms = self._rooms
+        if not rooms:
+            return NONE_OPEN if self._world.nodes else NO_NODE
+        fitting = [name for name in rooms if rooms[name].holds(self._estimate(target, name))]
+        if fitting or target.ignores_memory:
+            best = max(fitting or rooms, key=lambda name: self._preference(target, name))
+            rooms[best] = rooms[best].without(self._estimate(target, best))
+            self.chosen[best].append(spec_of(target, replica))
+            return None
+        if self._make_room(target):
+            return FREEING
+        return Obstacle(f"No node has room: {'; '.join(self._shortages(target))}.")
+
+    def _standing(self) -> Iterable[Standing]:
+        for turn in self._turns.values():
+            yield from turn.keep
+            yield from turn.outgoing
+
+    def _estimate(self, target: DeploymentTarget, node: str) -> MemoryEstimate | None:
+        return target.estimate(self._gpus[node])
+
+    def _preference(self, target: DeploymentTarget, node: str) -> tuple[bool, int, int, int]:
+        """GPUs first; then apart from its like, so that no one node takes them all; then room."""
+        room = self._rooms[node]
+        num_alike = sum(spec.deployment == target.deployment for spec in self.chosen[node])
+        gpu_bytes = sum(gpu.free_bytes for gpu in room.gpus)
+        return gpu_bytes > 0, -num_alike, gpu_bytes, room.host_bytes
+
+    def _shortages(self, target: DeploymentTarget) -> list[str]:
+        found = ((room, self._estimate(target, name)) for name, room in self._rooms.items())
+        return [room.describe_shortage(estimate) for room, estimate in found if estimate]
+
+    def _make_room(self, target: DeploymentTarget) -> bool:
+        """Wait for what ends already, else end an old replica of its own, else idle others."""
+        if self.is_idle(target):
+            return False  # nobody waits for it
+        if any(self._would_hold(target, node, ()) for node in self._rooms):
+            return True
+        return self._give_up_old(target) or self._send_to_sleep(target)
+
+    def _would_hold(self, target: DeploymentTarget, node: str, ending: Iterable[str]) -> bool:
+        """Whether a node has room when what ends there, and replicas of these, have ended."""
+        room = self._rooms[node]
+        for deployment in (*(status.deployment for status in self._ending(node)), *ending):
+            if (gone := self._targets.get(deployment)) is not None:
+                room = room.with_released(self._estimate(gone, node))
+        return room.holds(self._estimate(target, node))
+
+    def _ending(self, node: str) -> list[ReplicaStatus]:
+        """Give the replicas that are still there, but should not be."""
+        names = {spec.replica for spec in self.chosen[node]}
+        return [
+            status
+            for status in self._world.statuses
+            if status.node == node and status.replica not in names
         ]
-        obstacles = _settle(homeless, rooms, chosen)
-    return Placement({node: _ordered(specs) for node, specs in chosen.items()}, obstacles)
 
+    def _give_up_old(self, target: DeploymentTarget) -> bool:
+        """End one old replica before its successor is there: only where both do not fit."""
+        turn = self._turns[target.deployment]
+        if not turn.is_settled or any(
+            status.deployment == target.deployment
+            for node in self._rooms
+            for status in self._ending(node)
+        ):
+            return False
+        for old in reversed(turn.outgoing):
+            is_here = old.node in self._rooms and old.spec in self.chosen[old.node]
+            if is_here and self._would_hold(target, old.node, (target.deployment,)):
+                self.chosen[old.node].remove(old.spec)
+                return True
+        return False
 
-def _settle(
-    homeless: Sequence[tuple[DeploymentTarget, ReplicaSpec]],
-    rooms: Sequence[tuple[NodeStatus, Room]],
-    chosen: dict[str, list[ReplicaSpec]],
-) -> dict[str, str]:
-    """Give each replica the node with the most room; the others' deployments get a reason."""
-    left = {node.node: room for node, room in rooms}
-    obstacles: dict[str, str] = {}
-    for target, spec in homeless:
-        estimates = {node.node: target.estimate(usable_gpus(node.devices)) for node, _ in rooms}
-        fitting = [name for name, room in left.items() if room.holds(estimates[name])]
-        if not fitting and not target.ignores_memory:
-            shortages = [
-                room.describe_shortage(estimate)
-                for name, room in left.items()
-                if (estimate := estimates[name]) is not None
-            ]
-            obstacles[target.deployment] = f"No node has room: {'; '.join(shortages)}."
-            continue
-        best = max(fitting or left, key=lambda name: _size(left[name]))
-        left[best] = left[best].without(estimates[best])
-        chosen[best].append(spec)
-    return obstacles
+    def _send_to_sleep(self, target: DeploymentTarget) -> bool:
+        """Send the fewest idle deployments to sleep, those first that were used longest ago."""
+        best: tuple[int, int, list[DeploymentTarget]] | None = None
+        idle = self._idle_before(target)
+        for order, node in enumerate(self._rooms):
+            sent: list[DeploymentTarget] = []
+            ending: list[str] = []
+            for one in idle:
+                here = [s for s in self.chosen[node] if s.deployment == one.deployment]
+                if not here:
+                    continue
+                sent.append(one)
+                ending += [one.deployment] * len(here)
+                if self._would_hold(target, node, ending):
+                    best = min(best or (len(sent), order, sent), (len(sent), order, sent))
+                    break
+        if best is None:
+            return False
+        for one in best[2]:
+            self._put_out(one.deployment)
+        return True
 
+    def _put_out(self, deployment: str) -> None:
+        self.asleep.add(deployment)
+        for specs in self.chosen.values():
+            specs[:] = [spec for spec in specs if spec.deployment != deployment]
 
-def _size(room: Room) -> tuple[int, int]:
-    """Compare rooms: GPUs first, since whatever runs there runs faster."""
-    return sum(gpu.free_bytes for gpu in room.gpus), room.host_bytes
-
-
-def _ordered(specs: Sequence[ReplicaSpec]) -> tuple[ReplicaSpec, ...]:
-    return tuple(sorted(specs, key=lambda spec: spec.replica))
-
-
-def specs_of(target: DeploymentTarget) -> list[ReplicaSpec]:
-    """Give the replicas of a deployment, by stable names."""
-    return [
-        ReplicaSpec(
-            replica=f"{target.deployment}.{index}",
-            deployment=target.deployment,
-            model=target.model,
-            kind=target.kind,
-            files=target.files,
-            sha256=target.sha256,
-            draft_files=target.draft_files,
-            draft_sha256=target.draft_sha256,
-            loras=target.loras,
-            profile=target.profile,
-            generation=target.generation,
+    def _idle_before(self, target: DeploymentTarget) -> list[DeploymentTarget]:
+        """Give what may be sent away for a deployment, the longest unused first."""
+        used_at = self._loads[target.deployment].used_at
+        return sorted(
+            (
+                one
+                for one in self._world.targets
+                if self.is_idle(one)
+                and (target.min_replicas or self._loads[one.deployment].used_at < used_at)
+            ),
+            key=lambda one: (self._loads[one.deployment].used_at, one.deployment),
         )
-        for index in range(target.min_replicas)
-    ]
+
+    def is_idle(self, target: DeploymentTarget) -> bool:
+        """Whether nobody would miss a deployment now. One with a minimum is pinned."""
+        load = self._loads[target.deployment]
+        is_unused = self._world.now - load.used_at >= IDLE_SECONDS
+        return not target.min_replicas and not load.is_busy and is_unused

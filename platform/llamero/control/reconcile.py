@@ -1,41 +1,92 @@
-"""Carry out what the database wants, and write back how it goes."""
+"""Look, decide, tell: carries out what the database wants, and writes back how it goes."""
 
 import logging
-from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from django.utils import timezone
 
-from inference.protocol.replicas import ReplicaStatus
-from inference.relay.connect import SyncRedis
+from inference.relay.connect import UNREACHABLE, RedisError, SyncRedis
+from inference.relay.demand import ControllerLease, DemandBoard
 from inference.relay.desired import DesiredState
 from inference.relay.registry import ReplicaRegistry
-from llamero.control.observation import Verdict, observe
-from llamero.control.placement import place
+from inference.relay.waiting import waiting_counts
+from llamero.control.decision import Decision, Memory, decide
+from llamero.control.node_states import note_nodes, read_scheduling
+from llamero.control.observation import Verdict, describe_outlook
+from llamero.control.world import World
 from models_registry.models import Deployment
 from models_registry.selectors import DeploymentTarget, list_deployment_targets
 
 logger = logging.getLogger(__name__)
 
 
-def reconcile(redis: SyncRedis) -> None:
-    """Tell each node what to run, and record each deployment's state where it changed."""
-    targets = list_deployment_targets()
-    desired = DesiredState(redis)
+@dataclass(slots=True)
+class Controller:
+    """Decides once a second while it holds the lease; another control worker's stands by."""
+
+    memory: Memory = field(default_factory=Memory)
+    lease: ControllerLease | None = None
+
+    def reconcile(self, redis: SyncRedis) -> None:
+        """Tell each node what to run, and record each deployment's state where it changed."""
+        self.lease = self.lease or ControllerLease(redis)
+        if not self.lease.hold():
+            self.memory = Memory()
+            return
+        world = read_world(redis)
+        decision = decide(world, self.memory)
+        carry_out(redis, world, decision)
+        self.memory = decision.memory
+        for target in world.targets:
+            record(target, decision.verdicts[target.deployment])
+
+    def let_go(self) -> None:
+        """Let another control worker take over at once; without a word it does so in seconds."""
+        if self.lease is not None:
+            with suppress(*UNREACHABLE, RedisError):
+                self.lease.let_go()
+
+
+def read_world(redis: SyncRedis) -> World:
+    """Look at everything that a decision depends on."""
+    desired, board = DesiredState(redis), DemandBoard(redis)
     nodes = desired.nodes()
-    placed = {node.node: desired.read(node.node) or () for node in nodes}
-    reports = ReplicaRegistry(redis).list()
-    placement = place(targets, nodes, placed, reports)
-    for node, specs in placement.specs.items():
+    scheduling = read_scheduling()
+    if strangers := {node.node for node in nodes} - set(scheduling):
+        note_nodes(strangers)
+    return World(
+        now=board.now(),
+        targets=tuple(list_deployment_targets()),
+        nodes=nodes,
+        placed=desired.all_placed(),
+        statuses=ReplicaRegistry(redis).list(),
+        num_waiting=waiting_counts(redis),
+        used_at=board.used_at(),
+        scheduling=scheduling,
+        next_numbers=board.next_numbers(),
+    )
+
+
+def carry_out(redis: SyncRedis, world: World, decision: Decision) -> None:
+    """Tell nodes and gateways."""
+    desired, board = DesiredState(redis), DemandBoard(redis)
+    # Before a node hears of a name: after a crash in between, the name is not given twice.
+    if decision.next_numbers != world.next_numbers:
+        board.keep_numbers(decision.next_numbers)
+    for node, specs in decision.specs.items():
         if desired.publish(node, specs):
-            logger.info(
-                "node %s should run %s", node, ", ".join(s.replica for s in specs) or "nothing"
-            )
-    statuses = _by_deployment(reports)
-    for target in targets:
-        obstacle = placement.obstacles.get(target.deployment, "")
-        if not nodes:
-            obstacle = "No node is running."
-        record(target, observe(target, statuses[target.deployment], obstacle=obstacle))
+            names = ", ".join(spec.replica for spec in specs)
+            logger.info("node %s should run %s", node, names or "nothing")
+    board.note_uses(decision.busy, world.now)
+    board.forget_uses({name: world.used_at.get(name, 0.0) for name in decision.asleep})
+    board.expect(decision.expected, world.now)
+    board.publish(
+        {
+            target.deployment: describe_outlook(target, decision.verdicts[target.deployment])
+            for target in world.targets
+        }
+    )
 
 
 def record(target: DeploymentTarget, verdict: Verdict) -> None:
@@ -53,10 +104,3 @@ def record(target: DeploymentTarget, verdict: Verdict) -> None:
             verdict.state.value,
             verdict.reason,
         )
-
-
-def _by_deployment(statuses: tuple[ReplicaStatus, ...]) -> dict[str, list[ReplicaStatus]]:
-    found: dict[str, list[ReplicaStatus]] = defaultdict(list)
-    for status in statuses:
-        found[status.deployment].append(status)
-    return found

@@ -12,7 +12,7 @@ from llamero.celery import app
 from llamero.control.loop import ControlLoop
 from llamero.control.quarantining import quarantine
 from llamero.control.reaping import reap
-from llamero.control.reconcile import reconcile
+from llamero.control.reconcile import Controller
 from llamero.control.tidying import tidy
 
 
@@ -24,8 +24,10 @@ def run_control_worker(name: str) -> int:
     """
     # Only JSON is accepted, so the risk that Celery warns a superuser of is not there.
     warnings.simplefilter("ignore", SecurityWarning)
+    controller = Controller()
     loop = ControlLoop(
-        connect(settings.REDIS_URL, max_connections=4), (reconcile, reap, quarantine, tidy)
+        connect(settings.REDIS_URL, max_connections=4),
+        (controller.reconcile, reap, quarantine, tidy),
     )
 
     def begin(**_: Any) -> None:
@@ -33,6 +35,7 @@ def run_control_worker(name: str) -> int:
 
     def end(**_: Any) -> None:
         loop.stop()
+        controller.let_go()
 
     worker_ready.connect(begin, weak=False)
     worker_shutting_down.connect(end, weak=False)

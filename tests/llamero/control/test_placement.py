@@ -2,33 +2,28 @@
 
 from typing import Any
 
-from inference.protocol.nodes import Device, NodeStatus
-from inference.protocol.replicas import ReplicaSpec, ReplicaState, RuntimeProfile
-from llamero.control.placement import place, specs_of
+import pytest
+
+from inference.protocol.nodes import NodeStatus
+from inference.protocol.replicas import ReplicaSpec, ReplicaState
+from llamero.control.decision import Decision, Memory, decide
+from llamero.control.models import Scheduling
 from models_registry.selectors import DeploymentTarget
-from tests.llamero.control.fakes import make_node, make_status, make_target
-from tests.models_registry.factories import make_facts
+from tests.llamero.control.fakes import (
+    GIB,
+    first_spec,
+    make_large,
+    make_node,
+    make_ready,
+    make_status,
+    make_target,
+    make_world,
+    node_with,
+)
 
-GIB = 1 << 30
-# Contexts of 1 GiB, beside a process of about 0.1.
-LARGE = make_facts(width=1 << 15)
-PROFILE = RuntimeProfile(context_length=4096, num_slots=2, prefix_host_bytes=0)
 
-
-def make_large(name: str = "chat", **changes: Any) -> DeploymentTarget:
-    """Give a deployment whose replica takes a good gigabyte."""
-    return make_target(deployment=name, facts=LARGE, profile=PROFILE, **changes)
-
-
-def node_with(name: str, free: int, *gpus: int) -> NodeStatus:
-    """Give a node with so much free memory, and GPUs with so much each."""
-    cards = (
-        Device(kind="gpu", name=f"CUDA{number}", total_bytes=free_bytes, free_bytes=free_bytes)
-        for number, free_bytes in enumerate(gpus)
-    )
-    return NodeStatus(
-        node=name, memory_total_bytes=16 * GIB, memory_free_bytes=free, devices=tuple(cards)
-    )
+def place(targets: list[DeploymentTarget], nodes: list[NodeStatus], **changes: Any) -> Decision:
+    return decide(make_world(targets, nodes, **changes), Memory())
 
 
 def names(specs: tuple[ReplicaSpec, ...]) -> list[str]:
@@ -36,74 +31,101 @@ def names(specs: tuple[ReplicaSpec, ...]) -> list[str]:
 
 
 def test_an_enabled_deployment_goes_to_the_live_node() -> None:
-    placement = place([make_target(generation=3)], [make_node("n1")])
-    (spec,) = placement.specs["n1"]
+    (spec,) = place([make_target(generation=3)], [make_node("n1")]).specs["n1"]
     assert (spec.replica, spec.deployment, spec.generation) == ("chat.0", "chat", 3)
     assert spec.files == ("/models/a.gguf",)
 
 
 def test_each_replica_has_a_name_of_its_own() -> None:
-    specs = place([make_target(min_replicas=3)], [make_node("n1")]).specs["n1"]
-    assert names(specs) == ["chat.0", "chat.1", "chat.2"]
+    decision = place([make_target(min_replicas=3, max_replicas=3)], [make_node("n1")])
+    assert names(decision.specs["n1"]) == ["chat.0", "chat.1", "chat.2"]
+    assert decision.next_numbers == {"chat": 3}
+
+
+def test_a_name_is_never_given_twice() -> None:
+    decision = place([make_target()], [make_node("n1")], next_numbers={"chat": 7})
+    assert names(decision.specs["n1"]) == ["chat.7"]
 
 
 def test_what_is_off_or_has_no_files_runs_nowhere() -> None:
-    targets = [make_target(enabled=False), make_target(files=()), make_target(min_replicas=0)]
+    targets = [
+        make_target(enabled=False),
+        make_target(deployment="empty", files=()),
+        make_target(deployment="idle", min_replicas=0),
+    ]
     assert place(targets, [make_node("n1")]).specs == {"n1": ()}
 
 
-def test_a_draining_node_is_emptied() -> None:
+def test_a_node_that_ends_itself_is_emptied_at_once() -> None:
     target = make_target()
     nodes = [make_node("n1", is_draining=True), make_node("n2")]
-    placement = place([target], nodes, {"n1": specs_of(target)})
-    assert placement.specs["n1"] == ()
-    assert len(placement.specs["n2"]) == 1
+    decision = place([target], nodes, placed={"n1": (first_spec(target),)})
+    assert decision.specs["n1"] == ()
+    assert names(decision.specs["n2"]) == ["chat.1"]
+
+
+@pytest.mark.parametrize("scheduling", [Scheduling.CORDONED, Scheduling.DRAINING])
+def test_nothing_new_comes_to_a_closed_node(scheduling: Scheduling) -> None:
+    decision = place([make_target()], [make_node("n1")], scheduling={"n1": scheduling})
+    assert decision.specs == {"n1": ()}
+    assert "cordoned or draining" in decision.verdicts["chat"].reason
+
+
+def test_what_runs_on_a_cordoned_node_stays() -> None:
+    target = make_target()
+    decision = place(
+        [target],
+        [make_node("n1"), make_node("n2")],
+        placed={"n1": (first_spec(target),)},
+        scheduling={"n1": Scheduling.CORDONED},
+    )
+    assert names(decision.specs["n1"]) == ["chat.0"]
+    assert decision.specs["n2"] == ()
 
 
 def test_without_a_node_nothing_is_placed() -> None:
-    assert place([make_target()], []).specs == {}
+    decision = place([make_target()], [])
+    assert decision.specs == {}
+    assert decision.verdicts["chat"].reason == "No node is running."
 
 
 def test_the_node_with_most_room_is_chosen() -> None:
     nodes = [node_with("small", 2 * GIB), node_with("large", 5 * GIB)]
-    placement = place([make_large("a"), make_large("b"), make_large("c")], nodes)
-    assert names(placement.specs["large"]) == ["a.0", "b.0", "c.0"]
-    placement = place([make_large(min_replicas=5)], nodes)
-    assert len(placement.specs["large"]) == 4
-    assert len(placement.specs["small"]) == 1
+    decision = place([make_large("a"), make_large("b"), make_large("c")], nodes)
+    assert names(decision.specs["large"]) == ["a.0", "b.0", "c.0"]
 
 
-def test_a_replica_stays_where_it_is() -> None:
-    target = make_large(generation=2)
-    nodes = [node_with("a", GIB // 2), node_with("b", 9 * GIB)]
-    placed = {"a": specs_of(make_large(generation=1))}
-    placement = place([target], nodes, placed)
-    assert placement.specs["a"][0].generation == 2
-    assert placement.specs["b"] == ()
+def test_replicas_of_a_deployment_are_spread_as_far_as_there_is_room() -> None:
+    nodes = [node_with("small", 3 * GIB), node_with("large", 9 * GIB)]
+    decision = place([make_large(min_replicas=2, max_replicas=2)], nodes)
+    assert [len(decision.specs[node]) for node in ("small", "large")] == [1, 1]
+    decision = place([make_large(min_replicas=6, max_replicas=6)], nodes)
+    assert [len(decision.specs[node]) for node in ("small", "large")] == [2, 4]
 
 
 def test_without_room_a_deployment_waits_with_the_reason() -> None:
-    placement = place([make_large()], [node_with("a", GIB // 2), node_with("b", GIB // 4)])
-    assert placement.specs == {"a": (), "b": ()}
-    assert "a has 512.0" in placement.obstacles["chat"]
-    assert "b has 256.0" in placement.obstacles["chat"]
+    decision = place([make_large()], [node_with("a", GIB // 2), node_with("b", GIB // 4)])
+    assert decision.specs == {"a": (), "b": ()}
+    assert "a has 512.0" in decision.verdicts["chat"].reason
+    assert "b has 256.0" in decision.verdicts["chat"].reason
 
 
 def test_one_that_ignores_memory_goes_where_most_is_left() -> None:
     nodes = [node_with("a", GIB // 4), node_with("b", GIB // 2)]
-    placement = place([make_large(ignores_memory=True)], nodes)
-    assert len(placement.specs["b"]) == 1
-    assert not placement.obstacles
+    decision = place([make_large(ignores_memory=True)], nodes)
+    assert names(decision.specs["b"]) == ["chat.0"]
 
 
 def test_a_replica_that_has_grown_is_not_counted_twice() -> None:
     here, other = make_large("here"), make_large("other")
-    placed = {"a": specs_of(here)}
-    grown = make_status(ReplicaState.READY, replica="here.0", memory_bytes=2 * GIB)
+    placed = {"a": (first_spec(here),)}
     node = node_with("a", GIB + GIB // 2)
-    assert not place([here, other], [node], placed, [grown]).obstacles
-    young = make_status(ReplicaState.LOADING, replica="here.0", memory_bytes=0)
-    assert place([here, other], [node], placed, [young]).obstacles
+    grown = make_status(
+        ReplicaState.READY, replica="here.0", deployment="here", node="a", memory_bytes=2 * GIB
+    )
+    assert len(place([here, other], [node], placed=placed, statuses=(grown,)).specs["a"]) == 2
+    young = make_status(ReplicaState.LOADING, replica="here.0", deployment="here", node="a")
+    assert len(place([here, other], [node], placed=placed, statuses=(young,)).specs["a"]) == 1
 
 
 def test_a_node_with_a_gpu_that_holds_it_is_preferred() -> None:
@@ -116,9 +138,10 @@ def test_a_node_with_a_gpu_that_holds_it_is_preferred() -> None:
 def test_a_gpu_is_taken_once_by_what_runs_on_it() -> None:
     here, other = make_large("here"), make_large("other")
     node = node_with("gpu", 8 * GIB, 5 * GIB // 2)
-    ready = make_status(ReplicaState.READY, replica="here.0")
-    placed = {"gpu": specs_of(here)}
-    assert not place([here, other], [node], placed, [ready]).obstacles
-    loading = make_status(ReplicaState.LOADING, replica="here.0")
-    obstacles = place([here, other], [node], placed, [loading]).obstacles
-    assert "CUDA0" in obstacles["other"]
+    placed = {"gpu": (first_spec(here),)}
+    ready = make_ready(first_spec(here), "gpu")
+    assert len(place([here, other], [node], placed=placed, statuses=(ready,)).specs["gpu"]) == 2
+    loading = make_status(ReplicaState.LOADING, replica="here.0", deployment="here", node="gpu")
+    decision = place([here, other], [node], placed=placed, statuses=(loading,))
+    assert len(decision.specs["gpu"]) == 1
+    assert "CUDA0" in decision.verdicts["other"].reason

@@ -1,0 +1,44 @@
+"""Which replicas of a deployment stay while it changes or moves: pure.
+
+A replica that serves and is no longer what is wanted stays until another one serves in its place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llamero.control.world import Standing, number_of
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Who stays for good, who stays until replaced, and how many are to be started."""
+
+    keep: tuple[Standing, ...]
+    outgoing: tuple[Standing, ...]
+    num_missing: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every replica that was started serves: then the next one may be replaced."""
+        return all(standing.is_ready for standing in self.keep)
+
+
+def take_turn(standings: Sequence[Standing], num_wanted: int) -> Turn:
+    """Sort a deployment's replicas."""
+    fresh = [one for one in standings if one.is_fresh and not one.is_leaving]
+    keep = sorted(fresh, key=_order)[:num_wanted]
+    num_serving = sum(one.is_ready for one in keep)
+    others = [one for one in standings if one.is_leaving or not one.is_fresh]
+    serving = sorted((one for one in others if one.is_ready), key=_order)
+    outgoing = serving[: max(0, num_wanted - num_serving)]
+    return Turn(tuple(keep), tuple(outgoing), num_wanted - len(keep))
+
+
+def _order(standing: Standing) -> tuple[bool, bool, int, int]:
+    """The ready first, then those to come; of the ready the busiest."""
+    return (
+        not standing.is_ready,
+        not standing.is_coming,
+        -standing.num_running,
+        number_of(standing.spec.replica),
+    )
