@@ -23,18 +23,34 @@ def estimate_replica(
     gpus: Sequence[Device] = (),
 ) -> MemoryEstimate | None:
     """Estimate one replica on a node with these GPUs; None where the header was never read."""
-    shape, draft_shape = read_shape(facts), read_shape(draft_facts or {})
-    if shape is None:
-        return None
-    load = Load(
-        shape=shape,
-        context_length=_usable_context(profile, facts),
+    load = _load_of(
+        facts,
+        profile,
         is_generative=kind.is_generative,
         adapter_bytes=adapter_bytes,
-        draft=draft_shape
-        and Load(shape=draft_shape, context_length=_usable_context(profile, draft_facts or {})),
+        draft=_load_of(draft_facts, profile) if draft_facts else None,
     )
-    return estimate_memory(load, profile, gpus)
+    return estimate_memory(load, profile, gpus) if load else None
+
+
+def _load_of(
+    facts: Facts,
+    profile: RuntimeProfile,
+    *,
+    is_generative: bool = True,
+    adapter_bytes: int = 0,
+    draft: Load | None = None,
+) -> Load | None:
+    shape = read_shape(facts)
+    if shape is None:
+        return None
+    return Load(
+        shape=shape,
+        context_length=_usable_context(profile, facts),
+        is_generative=is_generative,
+        adapter_bytes=adapter_bytes,
+        draft=draft,
+    )
 
 
 def _usable_context(profile: RuntimeProfile, facts: Facts) -> int:

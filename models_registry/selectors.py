@@ -140,9 +140,8 @@ def with_versions(deployments: QuerySet[Deployment]) -> QuerySet[Deployment]:
     """Take along the model, and the pinned, the current and the draft version: one query."""
     is_current = Q(model__versions__is_current=True)
     current = FilteredRelation("model__versions", condition=is_current)
-    return deployments.annotate(current_version=current).select_related(
-        "model", "pinned_version", "current_version", "draft_version"
-    )
+    parts = ("model", "pinned_version", "current_version", "draft_version")
+    return deployments.annotate(current_version=current).select_related(*parts)
 
 
 def _version_of(deployment: Deployment) -> ModelVersion | None:

@@ -1,11 +1,12 @@
 """A new deployment is offered the most that some node has room for."""
 
+import os
+
 import pytest
 
 from inference.protocol.nodes import Device
 from models_registry.models import Model
 from models_registry.rooms import Room
-from models_registry.services import defaults
 from models_registry.services.defaults import default_profile
 from tests.models_registry.factories import make_facts, make_model, make_version
 
@@ -35,7 +36,7 @@ def gpu(size: int) -> Device:
 def test_without_nodes_contexts_take_a_part_of_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(defaults.os, "sysconf", lambda _: 1 << 17)  # 16 GiB, as pages and bytes
+    monkeypatch.setattr(os, "sysconf", lambda _: 1 << 17)  # 16 GiB, as pages and bytes
     assert profile_of(make_served_model()) == {"context_length": 8192, "num_slots": 4}
 
 

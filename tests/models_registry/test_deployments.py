@@ -93,9 +93,9 @@ def test_nonsense_is_refused_by_field(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize("field", ["speculation", "serves_embeddings", "is_context_shifting"])
 def test_an_embedding_model_generates_nothing(field: str) -> None:
     model = make_model(kind=ModelKind.EMBEDDING)
-    value = "ngram" if field == "speculation" else True
+    fields: dict[str, Any] = {field: "ngram" if field == "speculation" else True}
     with pytest.raises(ValidationError) as caught:
-        create_deployment(model=model, **{field: value})
+        create_deployment(model=model, **fields)
     assert set(caught.value.message_dict) == {field}
 
 

@@ -8,7 +8,7 @@ import llama_cpp
 import msgspec
 import pytest
 
-from inference.backend import memory_lock, params
+from inference.backend import memory_lock
 from inference.backend.devices import check_devices
 from inference.backend.llama import LlamaBackend
 from inference.backend.llama_model import LlamaModel, load_model
@@ -92,7 +92,7 @@ def test_what_llama_cpp_does_not_know_is_refused(changes: dict[str, Any]) -> Non
 
 def test_the_numa_strategy_is_set_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
-    monkeypatch.setattr(params.llama_cpp, "llama_numa_init", told.append)
+    monkeypatch.setattr(llama_cpp, "llama_numa_init", told.append)
     start_numa(PROFILE)
     start_numa(msgspec.structs.replace(PROFILE, numa="isolate"))
     assert told == [llama_cpp.GGML_NUMA_STRATEGY_ISOLATE]
