@@ -67,7 +67,8 @@ def _attend(tensors: Tensors, block: str, rows: NDArray[np.float32]) -> NDArray[
     scores = queries @ keys.swapaxes(1, 2) / np.sqrt(NUM_EMBD // NUM_HEADS)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
-    return (weights @ values).swapaxes(0, 1).reshape(len(rows), NUM_EMBD)
+    mixed: NDArray[np.float32] = (weights @ values).swapaxes(0, 1).reshape(len(rows), NUM_EMBD)
+    return mixed
 
 
 def _apply(tensors: Tensors, name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -77,7 +78,8 @@ def _apply(tensors: Tensors, name: str, rows: NDArray[np.float32]) -> NDArray[np
 def _normalize(tensors: Tensors, name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     centred = rows - rows.mean(axis=-1, keepdims=True)
     scaled = centred / np.sqrt(centred.var(axis=-1, keepdims=True) + EPSILON)
-    return scaled * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+    moved: NDArray[np.float32] = scaled * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+    return moved
 
 
 def _add_shape(writer: gguf.GGUFWriter, *, is_reranker: bool) -> None:

@@ -145,7 +145,7 @@ def test_a_bug_in_one_half_costs_no_job_of_the_other() -> None:
     def explode(_: object) -> list[Numbers]:
         raise RuntimeError("a bug")
 
-    bench.embedder.embed = explode  # type: ignore[method-assign]
+    bench.embedder.embed = explode  # type: ignore[method-assign,assignment]
     bench.run()
     failed = bench.ended("e")
     assert isinstance(failed, Failed) and failed.is_retryable
