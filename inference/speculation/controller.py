@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from inference.speculation.step_cost import Load, StepCost, measure_load
 
-_MARGIN_TO_START = 1.1
+_MARGIN_TO_START = 1.15
+_MARGIN_TO_STAY = 1.03
 _MIN_SHARE = 0.8
 """No sequence may lose more of its own speed than this leaves, whatever the others gain."""
 _SURE = 0.995
+_LEAST_LIKELY = 0.15
+"""Less likely guesses bring next to nothing, however cheap a token seems to be."""
 _FIRST_DRAFTS = 3
 """As many are tried while nothing is known of what they cost."""
 
@@ -75,7 +78,8 @@ class Controller:
         slots = [chance.slot for chance in chances]
         plain_seconds = self.cost.predict(self._load(slots, none))
         plain_speed = len(chances) / plain_seconds if plain_seconds else 0.0
-        best, best_speed = none, plain_speed * (1.0 if self._is_on else _MARGIN_TO_START)
+        margin = _MARGIN_TO_STAY if self._is_on else _MARGIN_TO_START
+        best, best_speed = none, plain_speed * margin
         speed = plain_speed
         for _ in range(2):
             wanted = self._want(chances, speed)
@@ -95,7 +99,7 @@ class Controller:
 
     def _want(self, chances: Sequence[Chance], speed: float) -> list[int]:
         """Take each guess that is likelier than its cost, as far as the rows of a step reach."""
-        least_likely = self.cost.token_seconds * speed
+        least_likely = max(self.cost.token_seconds * speed, _LEAST_LIKELY)
         counts = [chance.limit(least_likely) for chance in chances]
         if not self.cost.token_seconds:
             counts = [min(count, _FIRST_DRAFTS) for count in counts]

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_DECAY = 0.995
-_RIDGE = 1e-3
-_MAX_SURPRISE = 4.0
+_RIDGE = 1e-6
+_LEARNING, _LEARNING_FASTER = 0.1, 0.4
+_MAX_SURPRISE = 2.0
+_MAX_LOADS = 64
+_MAX_AGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,51 +41,65 @@ def measure_load(slots: Sequence[int], counts: Sequence[int], *, is_unified: boo
 
 
 class StepCost:
-    """Seconds per pass and per token, fitted to the steps so far; older ones fade.
+    """Seconds by load, as seen lately; loads not seen are judged by a line through those that were.
 
-    While all steps look alike, what a token adds cannot be told from them and is taken for
-    nothing: guesses are then tried, and the first few of them tell.
+    While all loads are alike, what a token adds cannot be told from them and is taken for nothing:
+    guesses are then tried, and the first few of them tell. Loads that were not seen for long are
+    forgotten, so that this happens again from time to time.
     """
 
     def __init__(self) -> None:
-        self._passes_passes = self._passes_tokens = self._tokens_tokens = 0.0
-        self._passes_seconds = self._tokens_seconds = 0.0
         self.pass_seconds = 0.0
         self.token_seconds = 0.0
+        self._seen: dict[Load, _Seen] = {}
+        self._now = 0
 
     @property
     def is_known(self) -> bool:
         """Whether any step was seen."""
-        return self._passes_passes > 0
+        return bool(self._seen)
 
     def observe(self, load: Load, seconds: float) -> None:
-        """Learn from a step; one that took absurdly long counts only as a long one."""
-        if expected := self.predict(load):
-            seconds = min(seconds, _MAX_SURPRISE * expected)
-        passes, tokens = load.num_passes, load.num_tokens
-        self._passes_passes = _DECAY * self._passes_passes + passes * passes
-        self._passes_tokens = _DECAY * self._passes_tokens + passes * tokens
-        self._tokens_tokens = _DECAY * self._tokens_tokens + tokens * tokens
-        self._passes_seconds = _DECAY * self._passes_seconds + passes * seconds
-        self._tokens_seconds = _DECAY * self._tokens_seconds + tokens * seconds
+        """Learn from a step. What made it slow may be something else, what made it fast is not."""
+        self._now += 1
+        known = self._seen.pop(load, None)
+        if known is not None and known.seconds > 0:
+            excess = min(seconds, _MAX_SURPRISE * known.seconds) - known.seconds
+            seconds = known.seconds + (_LEARNING if excess > 0 else _LEARNING_FASTER) * excess
+        # The dictionary is in order of use: the first load is the one not seen for longest.
+        self._seen[load] = _Seen(seconds, self._now)
+        oldest = next(iter(self._seen))
+        if len(self._seen) > _MAX_LOADS or self._now - self._seen[oldest].at > _MAX_AGE:
+            del self._seen[oldest]
         self._fit()
 
     def predict(self, load: Load) -> float:
         """Give the seconds a step will take."""
+        known = self._seen.get(load)
+        if known is not None:
+            return known.seconds
         return self.pass_seconds * load.num_passes + self.token_seconds * load.num_tokens
 
     def _fit(self) -> None:
-        """Solve the least squares of two unknowns, neither below zero."""
-        tokens_tokens = self._tokens_tokens * (1 + _RIDGE)
-        determinant = self._passes_passes * tokens_tokens - self._passes_tokens**2
-        per_token = (
-            self._passes_passes * self._tokens_seconds - self._passes_tokens * self._passes_seconds
-        ) / determinant
-        per_pass = (
-            tokens_tokens * self._passes_seconds - self._passes_tokens * self._tokens_seconds
-        ) / determinant
-        if per_token < 0:
-            per_token, per_pass = 0.0, self._passes_seconds / self._passes_passes
+        """Solve the least squares of two unknowns, neither below zero; all loads count alike."""
+        aa = ab = bb = ay = by = 0.0
+        for load, known in self._seen.items():
+            weight = 1 / max(known.seconds, 1e-9)
+            a, b = load.num_passes * weight, load.num_tokens * weight
+            aa, ab, bb, ay, by = aa + a * a, ab + a * b, bb + b * b, ay + a, by + b
+        bb *= 1 + _RIDGE
+        determinant = aa * bb - ab * ab
+        per_pass, per_token = (bb * ay - ab * by) / determinant, (aa * by - ab * ay) / determinant
+        if len({load.num_tokens / load.num_passes for load in self._seen}) == 1 or per_token < 0:
+            per_pass, per_token = ay / aa, 0.0
         elif per_pass < 0:
-            per_token, per_pass = self._tokens_seconds / tokens_tokens, 0.0
+            per_pass, per_token = 0.0, by / bb
         self.pass_seconds, self.token_seconds = per_pass, per_token
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """How long a load takes, and when it was seen last, in steps."""
+
+    seconds: float
+    at: int
