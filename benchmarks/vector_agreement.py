@@ -26,6 +26,8 @@ from tests.tiny_bert import write_tiny_bert
 from tests.tiny_reranker import write_tiny_reranker
 
 LEAST_COSINE = 0.9999
+# Four-bit weights: llama-server's own vectors of a text, alone and in a batch, are 0.98 apart there.
+LEAST_COSINE_OF_SMOLLM2 = 0.999
 MOST_DIFFERENCE = 0.002
 TEXTS = (
     "A cat sits on the mat.",
@@ -57,10 +59,10 @@ def ask(url: str, body: dict[str, Any]) -> Any:
 def compare_vectors(model: Path, pooling: str) -> float:
     """Give the lowest cosine over all texts, and over all tokens where nothing is pooled."""
     with running_peer(model, slots=8, context_length=512, pooling=pooling) as peer:
-        answer = ask(f"{peer}/embedding", {"content": list(TEXTS)})
-    theirs = [np.array(one["embedding"], np.float32) for one in answer]
+        answers = [ask(f"{peer}/embedding", {"content": text})[0] for text in TEXTS]
+    theirs = [np.array(answer["embedding"], np.float32) for answer in answers]
     with running(model, pooling=pooling) as replica:
-        ours = replica.embed_texts(TEXTS)
+        ours = [replica.embed_texts([text])[0] for text in TEXTS]
     return min(_lowest_cosine(*both) for both in zip(ours, theirs, strict=True))
 
 
@@ -86,15 +88,17 @@ def main() -> None:
     """Compare everything, and fail where it differs."""
     minilm, smollm2 = fetch_minilm(), fetch_smollm2()
     cosines = {pooling: compare_vectors(minilm, pooling) for pooling in ("mean", "cls", "none")}
-    cosines["causal last"] = compare_vectors(smollm2, "last")
+    causal = compare_vectors(smollm2, "last")
     with tempfile.TemporaryDirectory() as folder:
-        encoder, causal = Path(folder) / "encoder.gguf", Path(folder) / "causal.gguf"
-        write_tiny_bert(encoder)
-        write_tiny_reranker(causal)
-        differences = {path.stem: compare_scores(path) for path in (encoder, causal)}
+        encoder_path, causal_path = Path(folder) / "encoder.gguf", Path(folder) / "causal.gguf"
+        write_tiny_bert(encoder_path)
+        write_tiny_reranker(causal_path)
+        differences = {path.stem: compare_scores(path) for path in (encoder_path, causal_path)}
     print("lowest cosine:", {name: round(cosine, 6) for name, cosine in cosines.items()})
+    print("lowest cosine of SmolLM2:", round(causal, 6))
     print("largest difference of scores:", {k: round(v, 6) for k, v in differences.items()})
-    if min(cosines.values()) < LEAST_COSINE or max(differences.values()) > MOST_DIFFERENCE:
+    is_like = min(cosines.values()) >= LEAST_COSINE and causal >= LEAST_COSINE_OF_SMOLLM2
+    if not is_like or max(differences.values()) > MOST_DIFFERENCE:
         sys.exit("vectors or scores differ")
 
 
