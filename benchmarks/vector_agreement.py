@@ -26,7 +26,7 @@ from tests.tiny_bert import write_tiny_bert
 from tests.tiny_reranker import write_tiny_reranker
 
 LEAST_COSINE = 0.9999
-# Four-bit weights: llama-server's own vectors of a text, alone and in a batch, are 0.98 apart there.
+# Four-bit weights: even vectors of llama-server, alone and in a batch, are 0.98 apart there.
 LEAST_COSINE_OF_SMOLLM2 = 0.999
 MOST_DIFFERENCE = 0.002
 TEXTS = (
