@@ -21,6 +21,7 @@ from llamero.asgi import application  # noqa: E402
 from llamero.serve.server import ServeOptions, serve  # noqa: E402
 from models_registry.models import Deployment, Model, ModelVersion  # noqa: E402
 from tests.llamero.streaming.fakes import FakeDispatcher  # noqa: E402
+from tests.models_registry.factories import make_facts  # noqa: E402
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,9 @@ def prepare() -> None:
     (settings.HOME / "key").write_text(key)
     for slug, state in (("smol", "ready"), ("sleepy", "loading")):
         model = Model.objects.create(slug=slug, title=slug.title(), kind="chat")
-        ModelVersion.objects.create(model=model, number=1, state="ready", is_current=True)
+        ModelVersion.objects.create(
+            model=model, number=1, state="ready", is_current=True, facts=make_facts()
+        )
         Deployment.objects.create(slug=slug, model=model, state=state)
 
 
