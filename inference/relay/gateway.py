@@ -12,7 +12,7 @@ import msgspec
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Event, Failed, decode_event
 from inference.protocol.jobs import GenerationJob, Job, decode_job, encode_job
-from inference.protocol.replicas import ReplicaStatus
+from inference.protocol.replicas import Outlook, ReplicaStatus
 from inference.protocol.text import TextRequest
 from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
 from inference.relay.endings import CRASHED_EVENT
@@ -35,6 +35,7 @@ CALL_SECONDS = 2.5
 MAX_PRIORITY = 200
 MAX_QUESTIONS = 1000
 POLL_EVENTS = 512
+_outlooks = msgspec.json.Decoder(Outlook)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,22 @@ class JobView:
     num_ahead: int
     wait_seconds: float | None
     events: tuple[tuple[int, Event], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WakeView:
+    """A deployment that was asked for: its ready replicas, and what the controller says of it."""
+
+    num_ready: int
+    has_controller: bool
+    outlook: Outlook | None
+
+
+class NoReadyReplica(EngineError):
+    """No replica can take work now; one may be on its way."""
+
+    def __init__(self, message: str = "No replica of this model is ready.") -> None:
+        super().__init__(ErrorCode.NO_READY_REPLICA, message, is_retryable=True)
 
 
 class GatewayRelay:
@@ -143,7 +160,12 @@ class GatewayRelay:
                 ErrorCode.QUEUE_FULL, "Too many requests wait for this model.", is_retryable=True
             )
         if status != b"ok":
-            raise no_ready_replica()
+            raise NoReadyReplica
+
+    async def wake(self, deployment: str) -> WakeView:
+        """Ask for a replica of a deployment; safe to repeat, and needed while one waits for it."""
+        num_ready, has_controller, outlook = await self._run("wake", (deployment,))
+        return WakeView(int(num_ready), bool(has_controller), read_outlook(outlook))
 
     async def replicas(self) -> tuple[ReplicaStatus, ...]:
         """Give the heartbeats of all live replicas."""
@@ -199,14 +221,7 @@ def _refusal(status: bytes, num_waiting: int, wait_seconds: float | None) -> Eng
             return EngineError(ErrorCode.REQUEST_CRASHED_ENGINE, CRASHED_EVENT.message)
         case b"cancelled":
             return EngineError(ErrorCode.INTERNAL_ERROR, "The request was cancelled.")
-    return no_ready_replica()
-
-
-def no_ready_replica() -> EngineError:
-    """Say that no replica can take work now."""
-    return EngineError(
-        ErrorCode.NO_READY_REPLICA, "No replica of this model is ready.", is_retryable=True
-    )
+    return NoReadyReplica()
 
 
 def broker_unavailable() -> EngineError:
@@ -216,6 +231,14 @@ def broker_unavailable() -> EngineError:
         "The service cannot take requests right now. Please try again.",
         is_retryable=True,
     )
+
+
+def read_outlook(raw: bytes | None) -> Outlook | None:
+    """Read what the controller says; None for nothing, or the word of another version."""
+    try:
+        return _outlooks.decode(raw) if raw else None
+    except msgspec.DecodeError:
+        return None
 
 
 def _read_event(raw: bytes) -> Event:

@@ -49,6 +49,8 @@ class Placer:
             node.node: room_of(node, self.chosen[node.node], self._targets, statuses)
             for node in nodes
         }
+        self._estimates: dict[tuple[str, str], MemoryEstimate | None] = {}
+        self._started: set[str] = set()
         self.asleep: set[str] = set()
 
     def add(self, target: DeploymentTarget, replica: str) -> Obstacle | None:
@@ -61,6 +63,7 @@ class Placer:
             best = max(fitting or rooms, key=lambda name: self._preference(target, name))
             rooms[best] = rooms[best].without(self._estimate(target, best))
             self.chosen[best].append(spec_of(target, replica))
+            self._started.add(target.deployment)
             return None
         if self._make_room(target):
             return FREEING
@@ -72,7 +75,10 @@ class Placer:
             yield from turn.outgoing
 
     def _estimate(self, target: DeploymentTarget, node: str) -> MemoryEstimate | None:
-        return target.estimate(self._gpus[node])
+        key = target.deployment, node
+        if key not in self._estimates:
+            self._estimates[key] = target.estimate(self._gpus[node])
+        return self._estimates[key]
 
     def _preference(self, target: DeploymentTarget, node: str) -> tuple[bool, int, int, int]:
         """GPUs first; then apart from its like, so that no one node takes them all; then room."""
@@ -113,11 +119,9 @@ class Placer:
     def _give_up_old(self, target: DeploymentTarget) -> bool:
         """End one old replica before its successor is there: only where both do not fit."""
         turn = self._turns[target.deployment]
-        if not turn.is_settled or any(
-            status.deployment == target.deployment
-            for node in self._rooms
-            for status in self._ending(node)
-        ):
+        ending = (status for node in self._rooms for status in self._ending(node))
+        is_in_change = target.deployment in self._started or not turn.is_settled
+        if is_in_change or any(status.deployment == target.deployment for status in ending):
             return False
         for old in reversed(turn.outgoing):
             is_here = old.node in self._rooms and old.spec in self.chosen[old.node]

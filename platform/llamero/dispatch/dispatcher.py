@@ -21,6 +21,7 @@ from llamero.dispatch.questions import Questions
 from llamero.dispatch.statuses import Statuses
 from llamero.dispatch.stream import JobStream
 from llamero.dispatch.tickets import TicketOffice, send_ticket
+from llamero.dispatch.wakening import Wakening
 from llamero.dispatch.watcher import Watcher
 
 LINK_SECONDS = 2.5
@@ -42,6 +43,7 @@ class Dispatcher:
         self._streams: dict[str, JobStream] = {}
         self._tickets = TicketOffice(publish_ticket)
         self._farewells = Farewells(self._relay)
+        self._wakening = Wakening(self._relay)
         self._questions = Questions(self._relay, self.gateway_id)
         self._statuses = Statuses(self._relay)
         self._watcher = Watcher(
@@ -55,14 +57,24 @@ class Dispatcher:
     async def ask(
         self, deployment: str, question: TextQuestion, *, timeout: float = 10.0
     ) -> Tokenized | Detokenized | Rendered:
-        """Have a ready replica answer a question about text, without a slot."""
-        await self._link()
-        return await self._questions.ask(deployment, question, timeout)
+        """Have a replica answer a question about text, without a slot; wait for one if need be.
 
-    async def facts(self, deployment: str) -> ModelFacts:
-        """Give what the loaded model says of itself (at most a second old)."""
+        ``timeout`` is for the answer.
+        """
+        await self._link()
+        return await self._wakening.retry(
+            deployment, lambda: self._questions.ask(deployment, question, timeout)
+        )
+
+    async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
+        """Give what the loaded model says of itself (at most a second old).
+
+        ``waits`` has a sleeping deployment loaded, and waits for it.
+        """
         self._start()
-        return await self._statuses.facts(deployment)
+        if not waits:
+            return await self._statuses.facts(deployment)
+        return await self._wakening.retry(deployment, lambda: self._statuses.facts(deployment))
 
     async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
         """Give the live replicas of a deployment, or all (at most a second old)."""
@@ -84,10 +96,20 @@ class Dispatcher:
     ) -> JobStream:
         """Queue a job whose ``gateway`` is this ``gateway_id``, and follow it.
 
+        Where no replica is ready it waits for one, as long as that may come before the deadline.
         Raises EngineError QUEUE_FULL, KEY_QUEUE_FULL, NO_READY_REPLICA, REQUEST_CRASHED_ENGINE or
         BROKER_UNAVAILABLE. If the caller is cancelled meanwhile the job is cancelled too.
         """
         await self._link()
+        return await self._wakening.retry(
+            job.deployment,
+            lambda: self._submit_once(job, max_queue, max_owner_queue),
+            deadline=job.deadline,
+        )
+
+    async def _submit_once(
+        self, job: Job, max_queue: int, max_owner_queue: int | None
+    ) -> JobStream:
         # Known here before it is known there: its first event may come before the answer.
         stream = self._follow(job)
         submission = self._relay.submit(job, max_queue=max_queue, max_owner_queue=max_owner_queue)

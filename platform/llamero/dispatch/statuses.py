@@ -4,9 +4,11 @@ import asyncio
 import time
 
 from inference.protocol.replicas import ModelFacts, ReplicaState, ReplicaStatus
-from inference.relay.gateway import GatewayRelay, no_ready_replica
+from inference.relay.gateway import GatewayRelay, NoReadyReplica
 
 FRESH_SECONDS = 1.0
+# One that becomes ready is noticed sooner.
+RECHECK_SECONDS = 0.1
 
 
 class Statuses:
@@ -18,19 +20,21 @@ class Statuses:
         self._known_at = float("-inf")
         self._looking = asyncio.Lock()
 
-    async def of(self, deployment: str | None) -> tuple[ReplicaStatus, ...]:
+    async def of(
+        self, deployment: str | None, *, fresh_seconds: float = FRESH_SECONDS
+    ) -> tuple[ReplicaStatus, ...]:
         """Give the live replicas of a deployment, or all of them."""
-        if time.monotonic() - self._known_at > FRESH_SECONDS:
+        if time.monotonic() - self._known_at > fresh_seconds:
             async with self._looking:
-                if time.monotonic() - self._known_at > FRESH_SECONDS:
+                if time.monotonic() - self._known_at > fresh_seconds:
                     self._known = await self._relay.replicas()
                     self._known_at = time.monotonic()
         return tuple(s for s in self._known if deployment in (None, s.deployment))
 
     async def facts(self, deployment: str) -> ModelFacts:
         """Give what a ready replica knows of its model; raises EngineError if none is ready."""
-        ready = [s for s in await self.of(deployment) if s.state is ReplicaState.READY]
-        if not ready:
-            self._known_at = float("-inf")
-            raise no_ready_replica()
-        return max(ready, key=lambda status: status.generation).facts
+        for fresh_seconds in (FRESH_SECONDS, RECHECK_SECONDS):
+            statuses = await self.of(deployment, fresh_seconds=fresh_seconds)
+            if ready := [s for s in statuses if s.state is ReplicaState.READY]:
+                return max(ready, key=lambda status: status.generation).facts
+        raise NoReadyReplica

@@ -12,6 +12,7 @@ from inference.relay.registry import ReplicaRegistry
 from inference.relay.text_lane import TextLane
 from inference.relay.waiting import TakenJob, WaitingSet
 from inference.relay.writer import EventWriter
+from llamero.dispatch import wakening
 from llamero.dispatch.dispatcher import Dispatcher
 from tests.inference.relay.broker import Broker
 from tests.inference.relay.fakes import make_status
@@ -49,6 +50,12 @@ def replica(broker: Broker) -> Iterator[Replica]:
         replica.beat()
         yield replica
         replica.inbox.close()
+
+
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests without a controller need not wait for one."""
+    monkeypatch.setattr(wakening, "UNCONTROLLED_SECONDS", 0.0)
 
 
 @pytest.fixture
