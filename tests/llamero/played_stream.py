@@ -9,6 +9,8 @@ from inference.protocol.events import Event
 class PlayedStream:
     """Plays ``play`` in a task of its own as soon as somebody listens."""
 
+    num_ahead = 0
+    wait_seconds: float | None = None
     _task: asyncio.Task[None] | None = None
     _arrived: list[Event]
 

@@ -67,7 +67,7 @@ async def collect(run: GenerationRun, num_choices: int) -> list[Choice]:
                     choice.token_ids.extend(event.token_ids)
                     choice.logprobs.extend(event.logprobs)
                 case PromptLogprobs():
-                    choice.prompt_logprobs[event.first_index :] = event.logprobs
+                    place_logprobs(choice.prompt_logprobs, event)
                 case Started():
                     choice.slot = event.slot
                 case Done():
@@ -77,6 +77,14 @@ async def collect(run: GenerationRun, num_choices: int) -> list[Choice]:
     finally:
         await run.close()
     return choices
+
+
+def place_logprobs(told: list[TokenLogprob], event: PromptLogprobs) -> None:
+    """Put the next log-probabilities of a prompt where they belong.
+
+    Another attempt of a job whose replica was lost tells them from the first on once more.
+    """
+    told[event.first_index : event.first_index + len(event.logprobs)] = event.logprobs
 
 
 def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:

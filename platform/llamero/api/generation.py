@@ -6,7 +6,7 @@ HTTP views and the WebSocket share this: what may be asked and what it costs is 
 import dataclasses
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -34,6 +34,8 @@ MAX_JOBS = 128
 MAX_SHIFTED_TOKENS = 1 << 20
 """What one answer may hold where the context shifts: its deadline comes long before."""
 Prompt = tuple[int, ...]
+Keep = Callable[[Sequence[GenerationJob]], Awaitable[None]]
+"""Makes a run resumable: is told its jobs, which are durable, before they are submitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +77,28 @@ class ChatRequest:
     template_kwargs: dict[str, Any]
 
 
-async def open_chat(*, served: ServedModel, request: ChatRequest, caller: Caller) -> GenerationRun:
+async def open_chat(
+    *, served: ServedModel, request: ChatRequest, caller: Caller, keep: Keep | None = None
+) -> GenerationRun:
     """Render the messages and start their choices; raises LlameroError or EngineError."""
     question = RenderChat(messages=request.messages, template_kwargs=request.template_kwargs)
     rendered = await ask_prompt(served.deployment, question)
     return await open_run(
-        served=served, prompts=[rendered.tokens], settings=request.settings, caller=caller
+        served=served,
+        prompts=[rendered.tokens],
+        settings=request.settings,
+        caller=caller,
+        keep=keep,
     )
 
 
 async def open_run(
-    *, served: ServedModel, prompts: Sequence[Prompt], settings: GenerationSettings, caller: Caller
+    *,
+    served: ServedModel,
+    prompts: Sequence[Prompt],
+    settings: GenerationSettings,
+    caller: Caller,
+    keep: Keep | None = None,
 ) -> GenerationRun:
     """Start every choice of every prompt; either all are submitted or none is left behind."""
     check_num_jobs(len(prompts), settings)
@@ -96,27 +109,32 @@ async def open_run(
     check_plugins(settings.sampling.plugins, facts)
     for prompt in prompts:
         check_room(prompt, settings, facts)
-    maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts)
+    maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts, keep is not None)
+    wanted = product(prompts, range(settings.num_choices))
+    if settings.is_without_work:
+        return GenerationRun([SettledStream(len(prompt)) for prompt, _ in wanted])
+    jobs = [maker.make(prompt, choice) for prompt, choice in wanted]
+    if keep is not None:
+        await keep(jobs)
+    return GenerationRun(await _submit(jobs, served), is_durable=keep is not None)
+
+
+async def _submit(jobs: Sequence[GenerationJob], served: ServedModel) -> list[JobStream]:
+    """Submit jobs; if one is refused none goes on."""
+    dispatcher, profile = dispatch.get_dispatcher(), served.profile
+    bounds = {"max_queue": profile.max_queue, "max_owner_queue": profile.max_queue_per_key}
     streams: list[JobStream] = []
     try:
-        for prompt, choice in product(prompts, range(settings.num_choices)):
-            if settings.is_without_work:
-                streams.append(SettledStream(len(prompt)))
-                continue
-            job = maker.make(prompt, choice)
-            streams.append(
-                await dispatcher.submit(
-                    job,
-                    max_queue=served.profile.max_queue,
-                    max_owner_queue=served.profile.max_queue_per_key,
-                )
-            )
+        for job in jobs:
+            stream = await dispatcher.submit(job, **bounds)
+            streams.append(stream)
     except BaseException:
-        # Also when the client goes: nobody will read the jobs submitted so far.
+        # Also when the client goes: nobody knows of the jobs submitted so far, durable or not.
         for stream in streams:
+            await stream.cancel()
             await stream.close()
         raise
-    return GenerationRun(streams)
+    return streams
 
 
 async def settle(deployment: str, settings: GenerationSettings) -> GenerationSettings:
@@ -163,6 +181,7 @@ class _JobMaker:
     caller: Caller
     gateway: str
     facts: ModelFacts
+    is_durable: bool
 
     def make(self, prompt: Prompt, choice: int) -> GenerationJob:
         """Make the job of one choice, its budget cut to what the context can hold.
@@ -198,4 +217,5 @@ class _JobMaker:
             min_draft_likely=settings.guesses.likely,
             loras=resolve_adapters(settings.adapters, self.facts.adapters),
             stream=settings.stream,
+            is_durable=self.is_durable,
         )

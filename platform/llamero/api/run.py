@@ -12,18 +12,28 @@ from inference.protocol.events import Done, Event, Failed, FinishReason
 logger = logging.getLogger(__name__)
 
 _CANCELLED = Failed(ErrorCode.INTERNAL_ERROR, "The request was cancelled on the server.")
+_CANCELLED_BY_OWNER = Failed(ErrorCode.REQUEST_CANCELLED, "The request was cancelled.")
 _STOPPING = Failed(ErrorCode.ENGINE_LOST, "The server is restarting. Please try again.", True)
+_DETACHED = Failed(
+    ErrorCode.STREAM_DETACHED, "The server is restarting. Please resume this stream.", True
+)
 _open_runs: "WeakSet[GenerationRun]" = WeakSet()
 
 
 def fail_open_runs() -> None:
     """Tell whoever reads a run of this process that it ends here: the process is to stop."""
     for run in tuple(_open_runs):
-        run.fail(_STOPPING)
+        run.fail(_DETACHED if run.is_durable else _STOPPING)
 
 
 class JobStream(Protocol):
-    """The events of one submitted job, the last of them Done or Failed."""
+    """The events of one submitted job, the last of them Done or Failed.
+
+    ``num_ahead`` jobs wait before it, and so it waits for ``wait_seconds`` as far as is known.
+    """
+
+    num_ahead: int
+    wait_seconds: float | None
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Have a function called whenever there is something to take."""
@@ -45,14 +55,24 @@ class ChoiceEvent(NamedTuple):
     event: Event
 
 
+class QueuePlace(NamedTuple):
+    """Where a run waits: 1 is next. ``wait_seconds`` is None while nothing is known."""
+
+    position: int
+    wait_seconds: float | None
+
+
 class GenerationRun:
     """Merges the streams of a request's jobs. Whoever opens a run must close it, on every path.
 
+    The jobs of a durable run go on when it is closed: who reads it may come back.
     A token wakes the one task that reads the run, and no other: there is no task per stream, and
     no timer per wait.
     """
 
-    def __init__(self, streams: Sequence[JobStream]) -> None:
+    def __init__(self, streams: Sequence[JobStream], *, is_durable: bool = False) -> None:
+        self.is_durable = is_durable
+        self.is_waiting = True
         self._streams = tuple(streams)
         self._num_open = len(self._streams)
         self._is_cancelled = False
@@ -69,6 +89,14 @@ class GenerationRun:
     def is_finished(self) -> bool:
         """Whether every choice has ended, and its end was given."""
         return not self._num_open
+
+    @property
+    def queue_place(self) -> QueuePlace | None:
+        """Where the run waits; None once any of its choices has begun."""
+        if not self.is_waiting:
+            return None
+        first = min(self._streams, key=lambda stream: stream.num_ahead)
+        return QueuePlace(first.num_ahead + 1, first.wait_seconds)
 
     async def next_events(self, timeout: float) -> list[ChoiceEvent]:
         """Give what has arrived, waiting for it; nothing after ``timeout`` seconds of silence."""
@@ -102,7 +130,10 @@ class GenerationRun:
         self._wake()
 
     async def close(self) -> None:
-        """Let go of every job, stopping those that run, even if the caller is cancelled."""
+        """Let go of every job, stopping those that run and are not durable.
+
+        Also if the caller is cancelled.
+        """
         _open_runs.discard(self)
         if self._timer is not None:
             self._timer.cancel()
@@ -126,12 +157,16 @@ class GenerationRun:
         if self._failure is not None and self._num_open:
             self._num_open = 0
             taken.append(ChoiceEvent(0, self._failure))
+        if taken:
+            self.is_waiting = False
         return taken
 
     def _judge_end(self, end: Done | Failed) -> Event:
         """A job that was cancelled, but not by us, did not end well."""
         is_cancelled = isinstance(end, Done) and end.finish_reason is FinishReason.CANCELLED
-        return _CANCELLED if is_cancelled and not self._is_cancelled else end
+        if not is_cancelled or self._is_cancelled:
+            return end
+        return _CANCELLED_BY_OWNER if self.is_durable else _CANCELLED
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -155,6 +190,9 @@ class GenerationRun:
 
 class SettledStream:
     """The stream of a job that asks for nothing: it ends at once, and no worker hears of it."""
+
+    num_ahead = 0
+    wait_seconds: float | None = None
 
     def __init__(self, num_prompt_tokens: int) -> None:
         self._left: list[Event] = [Done(FinishReason.LENGTH, num_prompt_tokens, 0, 0)]

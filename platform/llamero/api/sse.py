@@ -17,8 +17,13 @@ logger = logging.getLogger(__name__)
 
 # Proxies cut a silent stream after 15 to 60 seconds.
 PING_SECONDS = 10.0
+# How often a request that waits for a slot is told its place.
+QUEUE_SECONDS = 2.0
 # How long headers wait for the first token: until then an error is still a plain HTTP error.
 PATIENCE_SECONDS = 10.0
+# How long a stream that is resumed waits for what was told before, to begin with it.
+REPLAY_SECONDS = 1.0
+RUN_HEADER = "X-Llamero-Run"
 PING = b": ping\n\n"
 DONE = b"data: [DONE]\n\n"
 _TELLING = (Tokens, Done, Failed)
@@ -52,8 +57,29 @@ async def stream_run(run: GenerationRun, writer: ChunkWriter) -> StreamingHttpRe
     except BaseException:
         await run.close()
         raise
+    return _respond(_body(run, writer, first))
+
+
+async def stream_kept_run(
+    run: GenerationRun, writer: ChunkWriter, run_id: str, *, is_resumed: bool = False
+) -> StreamingHttpResponse:
+    """Answer with the events of a run that may be resumed: at once, for the client to know its id.
+
+    So whatever fails is told as an event, after all that came before it.
+    """
+    try:
+        first = await run.next_events(REPLAY_SECONDS) if is_resumed else []
+    except BaseException:
+        await run.close()
+        raise
+    response = _respond(_body(run, writer, first))
+    response[RUN_HEADER] = run_id
+    return response
+
+
+def _respond(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
     return StreamingHttpResponse(
-        _body(run, writer, first),
+        body,
         content_type="text/event-stream",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
@@ -81,7 +107,7 @@ async def _body(
     """Send what arrives as it arrives; runs for as long as the client stays."""
     failure: LlameroError | None = None
     try:
-        head = writer.start() if events else writer.start() + PING
+        head = writer.start() if events else writer.start() + _sign_of_life(run)
         while failure is None:
             chunks, failure = _write_all(writer, events)
             if failure is None and run.is_finished:
@@ -91,15 +117,24 @@ async def _body(
                 yield head + chunks
             head = b""
             if failure is None:
-                events = await run.next_events(PING_SECONDS)
+                events = await run.next_events(QUEUE_SECONDS if run.is_waiting else PING_SECONDS)
                 if not events and not run.is_finished:
-                    yield PING
+                    yield _sign_of_life(run)
     except Exception as error:
         failure = describe_exception(error)
     finally:
         await run.close()
     assert failure is not None
     yield b"data: " + error_bytes(failure, is_native=writer.is_native) + b"\n\n"
+
+
+def _sign_of_life(run: GenerationRun) -> bytes:
+    """Give a comment: the place of a run that waits, or a ping."""
+    place = run.queue_place
+    if place is None:
+        return PING
+    wait = "" if place.wait_seconds is None else f" wait={place.wait_seconds:.1f}"
+    return f": queued position={place.position}{wait}\n\n".encode()
 
 
 def _write_all(

@@ -14,6 +14,7 @@ from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
 from llamero.api.rerank import RerankView
+from llamero.api.runs import RunEventsView, RunView
 
 _openai: dict[str, Any] = {
     "v1/chat/completions": ChatCompletionsView.as_view(),
@@ -41,6 +42,8 @@ _routes = _openai | _native
 urlpatterns = [
     *(path(route, view) for route, view in _routes.items()),
     *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),
+    path("v1/runs/<str:run_id>", RunView.as_view()),
+    path("v1/runs/<str:run_id>/events", RunEventsView.as_view()),
     path("v1/models", ModelListView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
     path("models", ModelListView.as_view()),

@@ -35,11 +35,11 @@ class Answer:
 
     @property
     def data(self) -> list[str]:
-        """The data of each server-sent event; comments are left out."""
+        """The data of each server-sent event; comments and ids are left out."""
         assert self.headers["content-type"] == "text/event-stream"
         events = self.body.decode().split("\n\n")
         assert events.pop() == ""
-        return [one.removeprefix("data: ") for one in events if not one.startswith(":")]
+        return [one.partition("data: ")[2] for one in events if not one.startswith(":")]
 
     @property
     def chunks(self) -> list[dict[str, Any]]:

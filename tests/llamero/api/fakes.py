@@ -98,6 +98,8 @@ class FakeDispatcher:
 
     def __init__(self) -> None:
         self.jobs: list[Any] = []
+        self.kept: dict[tuple[str, str], bytes] = {}
+        self.cancelled: list[str] = []
         self.streams: list[FakeStream] = []
         self.questions: list[Any] = []
         self.script: Script = lambda job: say("Hel", "lo")
@@ -143,6 +145,26 @@ class FakeDispatcher:
         stream = FakeStream(self.script(job))
         self.streams.append(stream)
         return stream
+
+    async def keep_run(self, run: str, owner: str, document: bytes, deadline: float) -> None:
+        self.kept[owner, run] = document
+
+    async def find_run(self, run: str, owner: str) -> bytes | None:
+        self._check()
+        return self.kept.get((owner, run))
+
+    async def attach(self, job_id: str, owner: str) -> FakeStream | None:
+        known = (job for job in self.jobs if (job.id, job.owner) == (job_id, owner))
+        job = next((job for job in known if job.is_durable), None)
+        if job is None:
+            return None
+        stream = FakeStream(self.script(job))
+        self.streams.append(stream)
+        return stream
+
+    async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
+        self.cancelled += jobs
+        return any(job.id in jobs for job in self.jobs)
 
     def _check(self) -> None:
         if self.facts_error is not None:

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Candidate, Done, Failed, FinishReason, TokenLogprob, Tokens
+from inference.protocol.events import (
+    Candidate,
+    Done,
+    Failed,
+    FinishReason,
+    Started,
+    TokenLogprob,
+    Tokens,
+)
 from llamero.api import sse
 from llamero.api.run import fail_open_runs
 from tests.llamero.api.asgi_client import post, start
@@ -173,12 +181,30 @@ async def test_silence_is_filled_with_comments(
     monkeypatch.setattr(sse, "PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(sse, "PING_SECONDS", 0.01)
     released = asyncio.Event()
-    dispatcher.script = lambda job: [released, *say("x")]
+    dispatcher.script = lambda job: [Started(0, 0), released, *say("x")]
     exchange = start("POST", URL, HI | {"stream": True})
     await exchange.wait_for(b": ping\n\n: ping\n\n")
     released.set()
     answer = await exchange.finish()
     assert answer.chunks[1]["choices"][0]["delta"] == {"content": "x"}
+
+
+async def test_a_stream_that_waits_for_a_slot_tells_its_place(
+    dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(sse, "QUEUE_SECONDS", 0.01)
+    begun, released = asyncio.Event(), asyncio.Event()
+    dispatcher.script = lambda job: [begun, Started(0, 0), released, *say("x")]
+    exchange = start("POST", URL, HI | {"stream": True})
+    await exchange.wait_for(b": queued position=1\n\n")
+    dispatcher.streams[0].num_ahead, dispatcher.streams[0].wait_seconds = 2, 1.24
+    await exchange.wait_for(b": queued position=3 wait=1.2\n\n")
+    monkeypatch.setattr(sse, "PING_SECONDS", 0.01)
+    begun.set()
+    await exchange.wait_for(b": ping\n\n")
+    released.set()
+    assert (await exchange.finish()).data[-1] == "[DONE]"
 
 
 @pytest.mark.parametrize("stream", [False, True])

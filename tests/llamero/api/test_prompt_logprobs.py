@@ -117,6 +117,24 @@ async def test_a_stream_repeats_the_prompt_once_it_is_judged(
             assert joined == whole[index]["logprobs"][name]
 
 
+async def test_a_prompt_that_is_judged_again_is_repeated_once(dispatcher: FakeDispatcher) -> None:
+    judged_once = script(b"a", b"b", b"c", answer=(b"!",), in_parts=3)
+
+    def play(job: GenerationJob) -> list[Event]:
+        told = list(judged_once(job))
+        prompt = [event for event in told if isinstance(event, PromptLogprobs)]
+        return [*prompt[:2], *told[:-1], *prompt, told[-1]]
+
+    dispatcher.script = play
+    body = {"model": "smol", "prompt": "abc", "echo": True, "max_tokens": 1, "logprobs": 1}
+    (whole,) = (await post(URL, body)).json()["choices"]
+    chunks = (await post(URL, body | {"stream": True})).chunks
+    pieces = [one["choices"][0] for one in chunks]
+    assert [piece["text"] for piece in pieces] == ["abc", "!", ""]
+    assert [len(piece["logprobs"]["tokens"]) for piece in pieces[:2]] == [3, 1]
+    assert whole["logprobs"]["tokens"] == ["a", "b", "c", "!"]
+
+
 async def test_a_streamed_score_is_one_chunk_and_an_end(dispatcher: FakeDispatcher) -> None:
     dispatcher.script = script(b"a", b"b")
     body = {"model": "smol", "prompt": "ab", "echo": True, "max_tokens": 0, "logprobs": 1}

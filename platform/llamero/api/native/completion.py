@@ -11,12 +11,12 @@ from llamero.api.async_view import caller_of, json_response
 from llamero.api.collect import collect
 from llamero.api.generation import check_num_jobs, open_run, settle
 from llamero.api.model_choice import GENERATIVE
-from llamero.api.native.completion_answer import CompletionAnswer, CompletionChunks
+from llamero.api.native.completion_answer import CompletionAnswer, CompletionRecipe
 from llamero.api.native.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.native.view import NativeView
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.questions import ask_text
-from llamero.api.sse import stream_run
+from llamero.api.resuming import RunKeeper, read_resumable, stream_answer
 
 
 class CompletionView(NativeView):
@@ -28,7 +28,10 @@ class CompletionView(NativeView):
         """Validate the body and find the model."""
         body = self.read_body(request)
         self.completion = read_completion_request(body)
-        check_num_jobs(len(self.completion.prompts), self.completion.settings)
+        num_prompts, settings = len(self.completion.prompts), self.completion.settings
+        check_num_jobs(num_prompts, settings)
+        num_jobs = num_prompts * settings.num_choices
+        self.is_resumable = read_resumable(request, settings, num_jobs)
         self.served = self.find_model(request, GENERATIVE, body)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
@@ -41,15 +44,22 @@ class CompletionView(NativeView):
         texts = [
             await self._text_of(p, ids) for p, ids in zip(completion.prompts, prompts, strict=True)
         ]
-        run = await open_run(
-            served=self.served, prompts=prompts, settings=settings, caller=caller_of(request)
-        )
         answer = CompletionAnswer(
-            self.served, completion, tuple(texts), tuple(len(ids) for ids in prompts)
+            self.served.id, completion, tuple(texts), tuple(len(ids) for ids in prompts)
         )
         num_jobs = len(prompts) * settings.num_choices
+        recipe = CompletionRecipe(answer=answer, num_jobs=num_jobs)
+        caller = caller_of(request)
+        keeper = RunKeeper(self.served, caller, recipe) if self.is_resumable else None
+        run = await open_run(
+            served=self.served,
+            prompts=prompts,
+            settings=settings,
+            caller=caller,
+            keep=keeper and keeper.keep,
+        )
         if settings.stream:
-            return await stream_run(run, CompletionChunks(answer, num_jobs))
+            return await stream_answer(run, recipe, keeper)
         documents = [answer.whole(choice) for choice in await collect(run, num_jobs)]
         return json_response(documents[0] if num_jobs == 1 else documents)
 

@@ -24,7 +24,6 @@ from llamero.api.openai.logprobs import finite, token_bytes, token_text
 from llamero.api.run import ChoiceEvent
 from llamero.api.sampling import sampling_of_choice
 from llamero.api.sse import data_line
-from models_registry.selectors import ServedModel
 
 _STOP_TYPES = {
     FinishReason.EOS: "eos",
@@ -82,7 +81,7 @@ def describe_probabilities(
 class CompletionAnswer:
     """Writes the documents of one request."""
 
-    served: ServedModel
+    model: str
     request: CompletionRequest
     prompts: tuple[str, ...]
     num_prompt_tokens: tuple[int, ...]
@@ -113,7 +112,7 @@ class CompletionAnswer:
             "tokens": [],
             "id_slot": slot,
             "stop": True,
-            "model": self.served.id,
+            "model": self.model,
             "tokens_predicted": done.num_completion_tokens,
             "tokens_evaluated": done.num_prompt_tokens,
             "generation_settings": describe_settings(sampling, settings, self.request.n_predict),
@@ -139,6 +138,17 @@ class CompletionAnswer:
             if value is not None:
                 chosen[path.rpartition("/")[2]] = value
         return chosen
+
+
+class CompletionRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="completion"):
+    """All that a stream needs to be written, now or by another gateway."""
+
+    answer: CompletionAnswer
+    num_jobs: int
+
+    def make_writer(self) -> "CompletionChunks":
+        """Begin to write it."""
+        return CompletionChunks(self.answer, self.num_jobs)
 
 
 @dataclass(slots=True)

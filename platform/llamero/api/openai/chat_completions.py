@@ -11,10 +11,10 @@ from llamero.api.generation import open_chat
 from llamero.api.json_body import read_json_object
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
-from llamero.api.openai.chunks import ChatDialect, OpenAIChunks
 from llamero.api.openai.envelope import Envelope, make_envelope
 from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
-from llamero.api.sse import stream_run
+from llamero.api.openai.recipes import ChatRecipe
+from llamero.api.resuming import RunKeeper, read_resumable, stream_answer
 
 
 class ChatCompletionsView(AsyncAPIView):
@@ -26,22 +26,26 @@ class ChatCompletionsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.chat = read_chat_request(body)
+        settings = self.chat.settings
+        self.is_resumable = read_resumable(request, settings, settings.num_choices)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate."""
         settings = self.chat.settings
-        run = await open_chat(served=self.served, request=self.chat, caller=caller_of(request))
-        envelope = make_envelope("chatcmpl", self.served)
+        caller, envelope = caller_of(request), make_envelope("chatcmpl", self.served)
+        recipe = ChatRecipe(
+            envelope=envelope,
+            num_choices=settings.num_choices,
+            include_usage=self.chat.include_usage,
+        )
+        keeper = RunKeeper(self.served, caller, recipe) if self.is_resumable else None
+        run = await open_chat(
+            served=self.served, request=self.chat, caller=caller, keep=keeper and keeper.keep
+        )
         if settings.stream:
-            chunks = OpenAIChunks(
-                envelope,
-                ChatDialect(),
-                num_choices=settings.num_choices,
-                include_usage=self.chat.include_usage,
-            )
-            return await stream_run(run, chunks)
+            return await stream_answer(run, recipe, keeper)
         choices = await collect(run, settings.num_choices)
         document = _completion(envelope, choices, has_logprobs=settings.num_logprobs is not None)
         if settings.num_prompt_logprobs is not None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from inference.protocol.events import Done, Event, PromptLogprobs, TokenLogprob, Tokens
-from llamero.api.collect import FINISH_WORDS, timings_object, usage_object
+from llamero.api.collect import FINISH_WORDS, place_logprobs, timings_object, usage_object
 from llamero.api.openai.envelope import Envelope
 from llamero.api.openai.logprobs import LegacyLogprobs, chat_logprobs
 from llamero.api.run import ChoiceEvent
@@ -101,7 +101,7 @@ class TextDialect:
     def judge_prompt(self, choice: int, event: PromptLogprobs) -> None:
         """Keep it until the whole prompt is judged."""
         if choice in self._judged:
-            self._judged[choice][event.first_index :] = event.logprobs
+            place_logprobs(self._judged[choice], event)
 
     def take_held(self, choice: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Repeat the prompt with its likelihood."""

@@ -12,13 +12,13 @@ from llamero.api.collect import Choice, collect, usage_object
 from llamero.api.generation import check_num_jobs, open_run
 from llamero.api.json_body import read_json_object
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
-from llamero.api.openai.chunks import OpenAIChunks, TextDialect
 from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.openai.envelope import make_envelope
 from llamero.api.openai.logprobs import LegacyLogprobs, join_legacy, prompt_logprobs
+from llamero.api.openai.recipes import TextRecipe
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.questions import ask_text
-from llamero.api.sse import stream_run
+from llamero.api.resuming import RunKeeper, read_resumable, stream_answer
 
 
 class CompletionsView(AsyncAPIView):
@@ -30,7 +30,10 @@ class CompletionsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.completion = read_completion_request(body)
-        check_num_jobs(len(self.completion.prompts), self.completion.settings)
+        num_prompts, settings = len(self.completion.prompts), self.completion.settings
+        check_num_jobs(num_prompts, settings)
+        num_jobs = num_prompts * settings.num_choices
+        self.is_resumable = read_resumable(request, settings, num_jobs)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
@@ -41,25 +44,26 @@ class CompletionsView(AsyncAPIView):
             deployment, completion.prompts, "prompt", parse_special=True
         )
         echoes = await self._read_echoes(completion.prompts, prompts) if completion.echo else ()
+        envelope, num_tried = make_envelope("cmpl", self.served), completion.settings.num_choices
+        recipe = TextRecipe(
+            envelope=envelope,
+            echoes=echoes,
+            num_prompts=len(prompts),
+            num_choices=num_tried,
+            num_logprobs=completion.num_logprobs,
+            include_usage=completion.include_usage,
+        )
+        caller = caller_of(request)
+        keeper = RunKeeper(self.served, caller, recipe) if self.is_resumable else None
         run = await open_run(
             served=self.served,
             prompts=prompts,
             settings=completion.settings,
-            caller=caller_of(request),
+            caller=caller,
+            keep=keeper and keeper.keep,
         )
-        envelope = make_envelope("cmpl", self.served)
-        num_tried = completion.settings.num_choices
         if completion.settings.stream:
-            chunks = OpenAIChunks(
-                envelope,
-                TextDialect(
-                    echoes=echoes, num_choices=num_tried, num_logprobs=completion.num_logprobs
-                ),
-                num_prompts=len(prompts),
-                num_choices=num_tried,
-                include_usage=completion.include_usage,
-            )
-            return await stream_run(run, chunks)
+            return await stream_answer(run, recipe, keeper)
         tried = await collect(run, len(prompts) * num_tried)
         kept = _keep_best(tried, num_tried, completion.num_returned)
         choices = []

@@ -1,0 +1,57 @@
+"""All that a stream of OpenAI's text APIs needs to be written, now or by another gateway."""
+
+import msgspec
+
+from llamero.api.openai.chunks import ChatDialect, OpenAIChunks, TextDialect
+from llamero.api.openai.envelope import Envelope
+
+
+class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
+    """How the answer to a conversation is streamed."""
+
+    envelope: Envelope
+    num_choices: int
+    include_usage: bool
+
+    @property
+    def num_jobs(self) -> int:
+        """How many jobs it tells of."""
+        return self.num_choices
+
+    def make_writer(self) -> OpenAIChunks:
+        """Begin to write it."""
+        return OpenAIChunks(
+            self.envelope,
+            ChatDialect(),
+            num_choices=self.num_choices,
+            include_usage=self.include_usage,
+        )
+
+
+class TextRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """How the answer to prompts is streamed."""
+
+    envelope: Envelope
+    echoes: tuple[str, ...]
+    num_prompts: int
+    num_choices: int
+    num_logprobs: int | None
+    include_usage: bool
+
+    @property
+    def num_jobs(self) -> int:
+        """How many jobs it tells of."""
+        return self.num_prompts * self.num_choices
+
+    def make_writer(self) -> OpenAIChunks:
+        """Begin to write it."""
+        dialect = TextDialect(
+            echoes=self.echoes, num_choices=self.num_choices, num_logprobs=self.num_logprobs
+        )
+        return OpenAIChunks(
+            self.envelope,
+            dialect,
+            num_prompts=self.num_prompts,
+            num_choices=self.num_choices,
+            include_usage=self.include_usage,
+        )

@@ -1,0 +1,132 @@
+"""Streams that outlive their connection: what is kept of them, and how their readers come back."""
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+from django.http import HttpRequest, StreamingHttpResponse
+
+from inference.protocol.jobs import GenerationJob
+from llamero import dispatch
+from llamero.accounts.selectors import Caller
+from llamero.api.generation import GenerationSettings
+from llamero.api.native.completion_answer import CompletionRecipe
+from llamero.api.numbering import NumberedChunks
+from llamero.api.openai.recipes import ChatRecipe, TextRecipe
+from llamero.api.run import GenerationRun
+from llamero.api.sse import stream_kept_run, stream_run
+from llamero.errors import InvalidValue, LlameroError
+from models_registry.selectors import ServedModel
+
+RESUMABLE_HEADER = "X-Llamero-Resumable"
+MAX_RESUMABLE_JOBS = 16
+"""The id of an event has a number for each choice."""
+_RUN_ID = re.compile(r"run_[0-9a-f]{32}")
+_WORDS = {"": False, "false": False, "0": False, "true": True, "1": True}
+
+
+class SocketRecipe(msgspec.Struct, frozen=True, tag="socket"):
+    """A chat on a socket, whose frames need nothing but the model's name."""
+
+    model: str
+
+
+StreamRecipe = ChatRecipe | TextRecipe | CompletionRecipe
+Recipe = StreamRecipe | SocketRecipe
+
+
+class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a run: its jobs in the order of its choices, and how it is told."""
+
+    jobs: tuple[str, ...]
+    model_pk: int
+    recipe: Recipe
+
+
+_decoder = msgspec.json.Decoder(KeptRun)
+
+
+def make_run_id() -> str:
+    """Make an id that nobody guesses."""
+    return f"run_{secrets.token_hex(16)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunKeeper:
+    """Makes one run resumable; give ``keep`` to whoever opens it."""
+
+    served: ServedModel
+    caller: Caller
+    recipe: Recipe
+    run_id: str = field(default_factory=make_run_id)
+
+    async def keep(self, jobs: Sequence[GenerationJob]) -> None:
+        """Keep what tells the run anew. Raises EngineError."""
+        kept = KeptRun(
+            jobs=tuple(job.id for job in jobs), model_pk=self.served.model_pk, recipe=self.recipe
+        )
+        document = msgspec.json.encode(kept)
+        deadline = max(job.deadline for job in jobs)
+        await dispatch.get_dispatcher().keep_run(self.run_id, self.caller.owner, document, deadline)
+
+
+def read_resumable(request: HttpRequest, settings: GenerationSettings, num_jobs: int) -> bool:
+    """Whether a client wants to be able to come back to its stream."""
+    word = request.headers.get(RESUMABLE_HEADER, "").strip().lower()
+    if word not in _WORDS:
+        raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} must be true or false.")
+    if not _WORDS[word] or settings.is_without_work:
+        return False
+    if not settings.stream:
+        raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} is only for stream: true.")
+    if num_jobs > MAX_RESUMABLE_JOBS:
+        message = (
+            f"A resumable request may have at most {MAX_RESUMABLE_JOBS} prompts times choices."
+        )
+        raise InvalidValue(RESUMABLE_HEADER, message)
+    return True
+
+
+async def stream_answer(
+    run: GenerationRun, recipe: StreamRecipe, keeper: RunKeeper | None
+) -> StreamingHttpResponse:
+    """Answer with a run's events, numbered if it may be resumed; closes the run."""
+    writer = recipe.make_writer()
+    if keeper is None:
+        return await stream_run(run, writer)
+    return await stream_kept_run(run, NumberedChunks(writer, recipe.num_jobs), keeper.run_id)
+
+
+async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:
+    """Find a run of the caller; one that is unknown, expired or another's sounds the same."""
+    document = None
+    if _RUN_ID.fullmatch(run_id):
+        document = await dispatch.get_dispatcher().find_run(run_id, caller.owner)
+    kept = None if document is None else _decoder.decode(document)
+    if kept is None or not caller.may_use(kept.model_pk):
+        raise no_such_run()
+    return kept
+
+
+async def reopen_run(kept: KeptRun, caller: Caller) -> GenerationRun:
+    """Follow every job of a run from its first event on."""
+    dispatcher = dispatch.get_dispatcher()
+    streams: list[dispatch.JobStream] = []
+    try:
+        for job in kept.jobs:
+            stream = await dispatcher.attach(job, caller.owner)
+            if stream is None:
+                raise no_such_run()
+            streams.append(stream)
+    except BaseException:
+        for stream in streams:
+            await stream.close()
+        raise
+    return GenerationRun(streams, is_durable=True)
+
+
+def no_such_run() -> LlameroError:
+    """Say that there is no such run, or none for this caller, or none any more."""
+    return LlameroError(404, "run_not_found", "There is no such run, or it has expired.")

@@ -1,0 +1,45 @@
+"""GET /v1/runs/{id}/events and DELETE /v1/runs/{id}: going on with a stream, or ending it."""
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from llamero import dispatch
+from llamero.api.async_view import AsyncAPIView, caller_of, json_response
+from llamero.api.numbering import NumberedChunks, read_place
+from llamero.api.resuming import SocketRecipe, find_kept_run, no_such_run, reopen_run
+from llamero.api.sse import stream_kept_run
+
+
+class RunEventsView(AsyncAPIView):
+    """The rest of a stream, in the shape it began in."""
+
+    async def get(self, request: Request, run_id: str, **kwargs: Any) -> HttpResponseBase:
+        """Go on after ``Last-Event-ID``, else after ``?starting_after=``, else from the start.
+
+        A browser that connects anew keeps the address and moves the header on.
+        """
+        caller = caller_of(request)
+        kept = await find_kept_run(run_id, caller)
+        recipe = kept.recipe
+        if isinstance(recipe, SocketRecipe):
+            raise no_such_run()
+        param, place = "Last-Event-ID", request.headers.get("Last-Event-ID")
+        if place is None:
+            param, place = "starting_after", request.query_params.get("starting_after", "")
+        after = read_place(place, recipe.num_jobs, param)
+        run = await reopen_run(kept, caller)
+        writer = NumberedChunks(recipe.make_writer(), recipe.num_jobs, after)
+        return await stream_kept_run(run, writer, run_id, is_resumed=True)
+
+
+class RunView(AsyncAPIView):
+    """One run."""
+
+    async def delete(self, request: Request, run_id: str, **kwargs: Any) -> HttpResponseBase:
+        """Cancel it, whoever reads it; what was told until then is kept as long as ever."""
+        kept = await find_kept_run(run_id, caller_of(request))
+        if not await dispatch.get_dispatcher().cancel_jobs(kept.jobs):
+            raise no_such_run()
+        return json_response({"id": run_id, "object": "run", "cancelled": True})
