@@ -1,7 +1,7 @@
 """On a deterministic deployment the text of a request is the same, byte by byte, whatever happens.
 
 The texts of requests that run alone are the measure; every other way to the same text is compared
-with them. Prompts and answers cross 256 and 512 cells, where kernels may change.
+with them. Some have more than 256 cells, where kernels may change.
 """
 
 import random
@@ -79,11 +79,11 @@ def test_the_same_request_again_gives_the_same_text(requests: Requests) -> None:
 def test_a_batch_of_any_shape_changes_nothing(requests: Requests, seed: int) -> None:
     """Requests arrive one after another while others run, end, or are cancelled."""
     draw = random.Random(seed)
-    names = [draw.choice(list(REQUESTS)) for _ in range(5)]
+    names = [draw.choice(list(REQUESTS)) for _ in range(4)]
     started = []
     for name in names:
         started.append((name, requests.submit(name, requests.salt())))
-        noise = requests.submit("long", requests.salt(), max_tokens=200)
+        noise = requests.submit("middle", requests.salt(), max_tokens=60)
         time.sleep(draw.random() / 4)
         requests.replica.loaded.runner.cancel(noise)
     for name, job_id in started:
