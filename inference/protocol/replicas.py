@@ -39,7 +39,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``is_context_shifting`` drops the oldest tokens of a full context instead of ending there.
     ``is_deterministic`` makes the text of a request independent of what runs beside it: with
     SmolLM2 on a CPU its decode steps are as fast, since flash attention, which it does without,
-    gains nothing there (benchmarks/deterministic.py: 99 to 101 % of a profile without it).
+    gains nothing there (benchmarks/deterministic.py: 4 and 8 streams at 99 to 101 %).
     ``speculation`` is empty, "ngram" or "draft"; ``num_draft_tokens`` bounds one guess.
     ``serves_embeddings`` lets a generative model answer embedding jobs too.
     ``min_dimensions`` is how far a client may shorten vectors, 0 not at all.
