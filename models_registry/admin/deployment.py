@@ -13,12 +13,14 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
+from inference.protocol.replicas import ModelKind
 from models_registry.admin.adapter import AdapterInline
 from models_registry.admin.deployment_form import DeploymentForm
 from models_registry.admin.labels import show_state
 from models_registry.admin.memory_panel import show_live_memory, show_memory
 from models_registry.admin.removal import remove_files_after_commit
-from models_registry.models import Deployment, Model, ModelVersion
+from models_registry.admin.size_field import SizeField
+from models_registry.models import Deployment, Model, ModelVersion, VersionState
 from models_registry.models.profile import PROFILE_FIELDS
 from models_registry.selectors import estimate_deployment, with_parts
 from models_registry.services.defaults import default_profile
@@ -128,13 +130,25 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         version = model.versions.filter(is_current=True).first()
         return {"slug": model.slug, **default_profile(model, version), **initial}
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Take sizes with their units."""
+        if db_field.name.endswith("_bytes"):
+            return db_field.formfield(form_class=SizeField)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Offer versions of the deployment's own model for pinning."""
+        if db_field.name == "draft_version":
+            ready = ModelVersion.objects.filter(
+                state=VersionState.READY, model__kind__in=(ModelKind.CHAT, ModelKind.COMPLETION)
+            )
+            kwargs["queryset"] = ready.select_related("model")
         if db_field.name == "pinned_version" and request.resolver_match is not None:
             pk = str(request.resolver_match.kwargs.get("object_id", ""))
             deployment = Deployment.objects.filter(pk=pk).first() if pk.isdecimal() else None
             if deployment is not None:
-                kwargs["queryset"] = ModelVersion.objects.filter(model=deployment.model_id)
+                versions = ModelVersion.objects.filter(model=deployment.model_id)
+                kwargs["queryset"] = versions.select_related("model")
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(
