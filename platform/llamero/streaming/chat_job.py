@@ -1,19 +1,23 @@
-"""One chat on a socket, from its start frame to its last frame."""
+"""One chat on a socket, from the frame that starts or resumes it to its last frame."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
 from inference.protocol import events
+from inference.protocol.errors import ErrorCode
 from llamero.accounts.selectors import Caller
 from llamero.api.errors import from_failed
+from llamero.api.run import QueuePlace
+from llamero.api.sse import QUEUE_SECONDS
 from llamero.streaming import frames
-from llamero.streaming.opening import Chat, open_chat
+from llamero.streaming.opening import Chat
 
 logger = logging.getLogger(__name__)
 
 # How long a cancelled chat waits for the worker's own word of its end.
 CANCEL_GRACE_SECONDS = 3.0
+SILENCE_SECONDS = 60.0
 FINISH_REASONS = {
     events.FinishReason.EOS: "stop",
     events.FinishReason.STOP: "stop",
@@ -21,25 +25,32 @@ FINISH_REASONS = {
     events.FinishReason.CANCELLED: "cancelled",
 }
 NOTHING_DONE = events.Done(events.FinishReason.CANCELLED, 0, 0, 0)
-LOST = events.Failed("engine_lost", "The worker was lost. Try again.", is_retryable=True)
 
 # The event loop keeps no strong reference to a task.
 _closing: set[asyncio.Future[None]] = set()
 
 
 class ChatJob:
-    """Opens a chat and turns its events into frames. Each run ends in exactly one done or error."""
+    """Opens a chat and turns its events into frames. Each run ends in exactly one done or error.
+
+    Of a chat that is resumed the first ``num_known`` deltas are not told again, nor what came
+    before them; of a new one it is None.
+    """
 
     def __init__(
         self,
-        start: frames.StartFrame,
         job_id: str,
+        open_chat: Callable[[Caller], Awaitable[Chat]],
         send: Callable[[frames.ServerFrame], Awaitable[None]],
+        num_known: int | None = None,
     ) -> None:
         self._id = job_id
-        self._body = start.body
+        self._open_chat = open_chat
         self._send = send
+        self._is_new = num_known is None
+        self._num_known = num_known or 0
         self._model = ""
+        self._place: QueuePlace | None = None
         self._num_deltas = 0
         self._is_cancelled = False
         self._opening: asyncio.Task[Chat] | None = None
@@ -49,6 +60,7 @@ class ChatJob:
     async def run(self, caller: Caller) -> None:
         """Run to the end; being cancelled (the socket is gone) frees the slot at once.
 
+        But a chat that may be resumed goes on.
         Raises what the REST view would raise, if the chat cannot be opened.
         """
         chat = await self._open(caller)
@@ -58,7 +70,7 @@ class ChatJob:
         try:
             await self._follow(chat)
         finally:
-            await asyncio.shield(chat.close())
+            await asyncio.shield(chat.run.close())
 
     async def cancel(self) -> None:
         """End the chat, whether it is being opened, waits or runs. Its end still comes."""
@@ -67,18 +79,18 @@ class ChatJob:
         self._is_cancelled = True
         if self._chat is not None:
             await self._stop(self._chat)
-        elif self._opening is not None:
+        elif self._opening is not None and self._is_new:
             self._opening.cancel()
 
     async def _open(self, caller: Caller) -> Chat | None:
         """Open the chat; None if it was cancelled meanwhile."""
-        if self._is_cancelled:
+        if self._is_cancelled and self._is_new:
             return None
-        self._opening = asyncio.ensure_future(open_chat(self._body, caller))
+        self._opening = asyncio.ensure_future(self._open_chat(caller))
         try:
             return await self._opening
         except asyncio.CancelledError:
-            self._opening.add_done_callback(_close_unwanted)
+            self._opening.add_done_callback(_leave)
             task = asyncio.current_task()
             if not self._is_cancelled or (task is not None and task.cancelling()):
                 raise
@@ -89,23 +101,45 @@ class ChatJob:
         try:
             async with self._limit:
                 self._chat = chat
-                await self._send(frames.Queued(self._id, chat.model))
+                await self._begin(chat)
                 if self._is_cancelled:
                     await self._stop(chat)
-                async for event in chat:
-                    await self._tell(event)
-                    if isinstance(event, events.TERMINAL):
-                        return
+                while not chat.run.is_finished:
+                    await self._tell_next(chat)
         except TimeoutError:
             logger.warning("Chat %s heard nothing of its end after it was cancelled", self._id)
-        await self._tell(NOTHING_DONE if self._is_cancelled else LOST)
+            await self._tell(NOTHING_DONE)
 
     async def _stop(self, chat: Chat) -> None:
         self._limit.reschedule(asyncio.get_running_loop().time() + CANCEL_GRACE_SECONDS)
-        await chat.cancel()
+        await chat.run.cancel()
+
+    async def _begin(self, chat: Chat) -> None:
+        if chat.is_resumed and chat.run_id is not None:
+            await self._send(frames.Resumed(self._id, chat.model, chat.run_id))
+        else:
+            await self._tell_place(chat)
+
+    async def _tell_next(self, chat: Chat) -> None:
+        """Tell what comes next, or, of a chat that waits, its place."""
+        is_waiting = chat.run.is_waiting
+        told = await chat.run.next_events(QUEUE_SECONDS if is_waiting else SILENCE_SECONDS)
+        for _, event in told:
+            await self._tell(event)
+        if not told and is_waiting:
+            await self._tell_place(chat)
+
+    async def _tell_place(self, chat: Chat) -> None:
+        place = chat.run.queue_place
+        if place is not None and place != self._place:
+            self._place = place
+            await self._send(frames.Queued(self._id, chat.model, *place, run=chat.run_id))
 
     async def _tell(self, event: events.Event) -> None:
+        is_known = self._num_deltas < self._num_known
         match event:
+            case events.Started() | events.Progress() if is_known:
+                return
             case events.Started():
                 frame: frames.ServerFrame = frames.Started(
                     self._id, self._model, event.num_cached_tokens
@@ -116,9 +150,13 @@ class ChatJob:
                 if not event.text:
                     return
                 self._num_deltas += 1
+                if is_known:
+                    return
                 frame = frames.Delta(self._id, self._num_deltas, event.text)
             case events.Done():
                 frame = _describe_end(self._id, event)
+            case events.Failed(code=ErrorCode.REQUEST_CANCELLED):
+                frame = _describe_end(self._id, NOTHING_DONE)
             case events.Failed():
                 frame = frames.describe_error(from_failed(event), self._id)
             case _:
@@ -126,12 +164,19 @@ class ChatJob:
         await self._send(frame)
 
 
-def _close_unwanted(opening: asyncio.Task[Chat]) -> None:
-    """Close a chat that had just been opened when its task was cancelled."""
+def _leave(opening: asyncio.Task[Chat]) -> None:
+    """Let go of a chat that had just been opened when its task was cancelled."""
     if not opening.cancelled() and opening.exception() is None:
-        closing = asyncio.ensure_future(opening.result().close())
+        closing = asyncio.ensure_future(_let_go(opening.result()))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
+
+
+async def _let_go(chat: Chat) -> None:
+    """Stop a new chat, whose caller was never told how to resume it; others go on."""
+    if not chat.is_resumed:
+        await chat.run.cancel()
+    await chat.run.close()
 
 
 def _describe_end(job_id: str, done: events.Done) -> frames.Done:

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
+from llamero.accounts.selectors import Caller
 from llamero.api.errors import describe_exception
 from llamero.errors import InvalidValue, LlameroError
 from llamero.streaming import frames
@@ -20,6 +23,7 @@ from llamero.streaming.callers import (
     read_session_key,
 )
 from llamero.streaming.chat_job import ChatJob
+from llamero.streaming.opening import Chat, open_chat, resume_chat
 from llamero.streaming.origins import has_allowed_host, has_own_origin
 
 logger = logging.getLogger(__name__)
@@ -33,7 +37,7 @@ REVOKED = LlameroError(401, "key_revoked", "This key or session is no longer val
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Several chats on one socket; closing the socket ends them all at once."""
+    """Several chats on one socket; closing the socket ends those that cannot be resumed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +103,11 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _act(self, frame: frames.ClientFrame, identity: Identity) -> None:
         match frame:
             case frames.StartFrame():
-                await self._start(frame, identity)
+                opening = partial(open_chat, frame.body, is_resumable=frame.is_resumable)
+                await self._start(frame.id, opening, identity)
+            case frames.ResumeFrame():
+                opening = partial(resume_chat, frame.run)
+                await self._start(frame.id, opening, identity, num_known=frame.after)
             case frames.CancelFrame():
                 job = self._jobs.get(frame.id)
                 if job is None:
@@ -110,8 +118,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             case frames.AuthFrame():
                 raise InvalidValue("type", "The caller is known already.")
 
-    async def _start(self, start: frames.StartFrame, identity: Identity) -> None:
-        job_id = start.id or uuid4().hex
+    async def _start(
+        self,
+        wanted_id: str | None,
+        opening: Callable[[Caller], Awaitable[Chat]],
+        identity: Identity,
+        *,
+        num_known: int | None = None,
+    ) -> None:
+        job_id = wanted_id or uuid4().hex
         if job_id in self._jobs:
             raise InvalidValue("id", "A chat of this id is running.", "id_in_use")
         if len(self._jobs) >= frames.MAX_JOBS:
@@ -119,7 +134,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             refusal = LlameroError(429, "too_many_jobs", message, param="id")
             await self._send_frame(frames.describe_error(refusal, job_id))
             return
-        job = ChatJob(start, job_id, self._send_frame)
+        job = ChatJob(job_id, opening, self._send_frame, num_known)
         self._jobs[job_id] = job
         self._spawn(self._run_job(job_id, job, identity))
 
@@ -159,6 +174,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 logger.warning("The database did not say whether a caller is still allowed")
                 continue
             if is_revoked:
+                for job in tuple(self._jobs.values()):
+                    await job.cancel()
                 await self._refuse(REVOKED)
                 return
 

@@ -13,6 +13,7 @@ from llamero.errors import InvalidValue, LlameroError
 PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 256 * 1024
 MAX_JOBS = 8
+MAX_SEQ = 1 << 31
 _JOB_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
@@ -29,6 +30,16 @@ class StartFrame:
 
     id: str | None
     body: dict[str, Any]
+    is_resumable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeFrame:
+    """A resumable chat to go on with, after its delta of this ``seq``."""
+
+    id: str | None
+    run: str
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ class PingFrame:
     """A sign of life, answered with a pong."""
 
 
-ClientFrame = AuthFrame | StartFrame | CancelFrame | PingFrame
+ClientFrame = AuthFrame | StartFrame | ResumeFrame | CancelFrame | PingFrame
 
 
 class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
@@ -54,11 +65,25 @@ class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
     max_frame_bytes: int = MAX_FRAME_BYTES
 
 
-class Queued(msgspec.Struct, frozen=True, tag_field="type", tag="queued"):
-    """The chat was accepted and waits for a slot."""
+class Queued(msgspec.Struct, frozen=True, tag_field="type", tag="queued", omit_defaults=True):
+    """The chat was accepted and waits for a slot; again whenever its place has changed.
+
+    Position 1 is next. ``run`` is what resumes the chat, if it may be.
+    """
 
     id: str
     model: str
+    position: int
+    wait_seconds: float | None = None
+    run: str | None = None
+
+
+class Resumed(msgspec.Struct, frozen=True, tag_field="type", tag="resumed"):
+    """The chat goes on, here."""
+
+    id: str
+    model: str
+    run: str
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="type", tag="started"):
@@ -129,7 +154,7 @@ class Pong(msgspec.Struct, frozen=True, tag_field="type", tag="pong"):
     """The answer to a ping."""
 
 
-ServerFrame = Hello | Queued | Started | Progress | Delta | Done | Error | Pong
+ServerFrame = Hello | Queued | Resumed | Started | Progress | Delta | Done | Error | Pong
 
 _encoder = msgspec.json.Encoder()
 
@@ -156,14 +181,18 @@ def read_frame(text: str) -> ClientFrame:
         raise InvalidValue(None, "A frame must be a JSON object.", "invalid_frame")
     kind = fields.pop("type", "start" if "model" in fields else None)
     if kind == "start":
-        return StartFrame(id=_read_id(fields), body=fields)
+        is_resumable = _read_resumable(fields)
+        return StartFrame(id=_read_id(fields), body=fields, is_resumable=is_resumable)
+    if kind == "resume":
+        return ResumeFrame(id=_read_id(fields), run=_read_run(fields), after=_read_after(fields))
     if kind == "cancel":
         return CancelFrame(id=_require_id(fields))
     if kind == "auth":
         return AuthFrame(key=_read_key(fields))
     if kind == "ping":
         return PingFrame()
-    raise InvalidValue("type", "type must be start, cancel, ping or auth.", "unknown_frame_type")
+    message = "type must be start, resume, cancel, ping or auth."
+    raise InvalidValue("type", message, "unknown_frame_type")
 
 
 def _read_id(fields: dict[str, Any]) -> str | None:
@@ -180,6 +209,27 @@ def _require_id(fields: dict[str, Any]) -> str:
     if job_id is None:
         raise InvalidValue("id", "id is missing.", "missing_required_parameter")
     return job_id
+
+
+def _read_resumable(fields: dict[str, Any]) -> bool:
+    value = fields.pop("resumable", None)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidValue("resumable", "resumable must be true or false.")
+    return bool(value)
+
+
+def _read_run(fields: dict[str, Any]) -> str:
+    run = fields.get("run")
+    if not isinstance(run, str):
+        raise InvalidValue("run", "run must be a string.")
+    return run
+
+
+def _read_after(fields: dict[str, Any]) -> int:
+    after = fields.get("after", 0)
+    if type(after) is not int or not 0 <= after < MAX_SEQ:
+        raise InvalidValue("after", "after must be the seq of a delta, or 0.")
+    return after
 
 
 def _read_key(fields: dict[str, Any]) -> str:

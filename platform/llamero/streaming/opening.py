@@ -1,17 +1,22 @@
-"""How a start frame becomes a running chat: by the same code as a REST request."""
+"""How a frame becomes a chat that is followed: by the same code as a REST request."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from channels.db import database_sync_to_async
 
-from inference.protocol.events import Event
 from llamero.accounts.selectors import Caller
 from llamero.api import generation
 from llamero.api.generation import ChatRequest
 from llamero.api.model_choice import GENERATIVE, choose_model
 from llamero.api.openai.chat_request import read_chat_request
+from llamero.api.resuming import (
+    RunKeeper,
+    SocketRecipe,
+    find_kept_run,
+    no_such_run,
+    reopen_run,
+)
 from llamero.api.run import GenerationRun
 from llamero.errors import InvalidValue
 from models_registry.selectors import ServedModel
@@ -19,30 +24,33 @@ from models_registry.selectors import ServedModel
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat that was accepted. Iterating gives its events, the last of them a terminal one."""
+    """A chat that was accepted. Whoever opened it must close its run.
+
+    ``run_id`` is what resumes it, if it may be; ``is_resumed`` tells that it began elsewhere.
+    """
 
     model: str
     run: GenerationRun
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Give every event in turn."""
-        async for _, event in self.run:
-            yield event
-
-    async def cancel(self) -> None:
-        """Stop it; its end still comes."""
-        await self.run.cancel()
-
-    async def close(self) -> None:
-        """Let it go, stopping it if it runs. Whoever opened a chat must close it."""
-        await self.run.close()
+    run_id: str | None = None
+    is_resumed: bool = False
 
 
-async def open_chat(body: dict[str, Any], caller: Caller) -> Chat:
+async def open_chat(body: dict[str, Any], caller: Caller, *, is_resumable: bool) -> Chat:
     """Validate, render and submit a chat; raises what the REST view would."""
     request, served = await database_sync_to_async(_prepare)(body, caller)
-    run = await generation.open_chat(served=served, request=request, caller=caller)
-    return Chat(served.id, run)
+    keeper = RunKeeper(served, caller, SocketRecipe(served.id)) if is_resumable else None
+    run = await generation.open_chat(
+        served=served, request=request, caller=caller, keep=keeper and keeper.keep
+    )
+    return Chat(served.id, run, keeper and keeper.run_id)
+
+
+async def resume_chat(run_id: str, caller: Caller) -> Chat:
+    """Find a chat of the caller that began on a socket, wherever that was."""
+    kept = await find_kept_run(run_id, caller)
+    if not isinstance(kept.recipe, SocketRecipe):
+        raise no_such_run()
+    return Chat(kept.recipe.model, await reopen_run(kept, caller), run_id, is_resumed=True)
 
 
 def _prepare(body: dict[str, Any], caller: Caller) -> tuple[ChatRequest, ServedModel]:

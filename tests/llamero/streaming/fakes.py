@@ -5,7 +5,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from inference.protocol.errors import EngineError
-from inference.protocol.events import Done, Event, FinishReason, Started, Timings, Tokens
+from inference.protocol.events import (
+    TERMINAL,
+    Done,
+    Event,
+    FinishReason,
+    Started,
+    Timings,
+    Tokens,
+)
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
@@ -17,16 +25,37 @@ NUM_PROMPT_TOKENS = 7
 class FakeStream(PlayedStream):
     """One job: a piece of text each ``step_seconds``, until it is used up or stopped."""
 
-    def __init__(self, job: GenerationJob, pieces: tuple[str, ...], step_seconds: float) -> None:
+    def __init__(
+        self,
+        job: GenerationJob,
+        pieces: tuple[str, ...],
+        step_seconds: float,
+        *,
+        is_slot_taken: bool = False,
+    ) -> None:
         self.job = job
         self.is_cancelled = False
         self.is_closed = False
+        self.told: list[Event] = []
         self._pieces = pieces
         self._step_seconds = step_seconds
         self._stopped = asyncio.Event()
+        self._has_slot = asyncio.Event()
+        if not is_slot_taken:
+            self.release()
+
+    def release(self) -> None:
+        """Give it the slot that it waits for."""
+        self._has_slot.set()
 
     async def play(self) -> AsyncIterator[Event]:
-        """Give the events of the job."""
+        """Give the events of the job, and remember them."""
+        await self._has_slot.wait()
+        async for event in self._speak():
+            self.told.append(event)
+            yield event
+
+    async def _speak(self) -> AsyncIterator[Event]:
         yield Started(0, 3)
         num_told = 0
         for piece in self._pieces:
@@ -46,9 +75,10 @@ class FakeStream(PlayedStream):
         self._stopped.set()
 
     async def close(self) -> None:
-        """Stop for good."""
+        """Stop for good, unless it is durable."""
         self.is_closed = True
-        self._stopped.set()
+        if not self.job.is_durable:
+            self._stopped.set()
 
     async def _rest(self) -> None:
         try:
@@ -56,6 +86,34 @@ class FakeStream(PlayedStream):
                 await self._stopped.wait()
         except TimeoutError:
             pass
+
+
+class ReplayedStream(PlayedStream):
+    """A durable job once more, from its first event on."""
+
+    def __init__(self, origin: FakeStream) -> None:
+        self.job = origin.job
+        self.is_closed = False
+        self._origin = origin
+
+    async def play(self) -> AsyncIterator[Event]:
+        """Give what was told, and then what is."""
+        num_given = 0
+        while True:
+            for event in self._origin.told[num_given:]:
+                num_given += 1
+                yield event
+                if isinstance(event, TERMINAL):
+                    return
+            await asyncio.sleep(0.005)
+
+    async def cancel(self) -> None:
+        """Stop the job."""
+        await self._origin.cancel()
+
+    async def close(self) -> None:
+        """Leave; the job goes on."""
+        self.is_closed = True
 
 
 @dataclass
@@ -66,10 +124,12 @@ class FakeDispatcher:
     step_seconds: float = 0.0
     refusal: EngineError | None = None
     is_render_stuck: bool = False
+    is_slot_taken: bool = False
     context_length: int = 64
     gateway_id: str = "test"
     questions: list[RenderChat] = field(default_factory=list)
     streams: list[FakeStream] = field(default_factory=list)
+    kept: dict[tuple[str, str], bytes] = field(default_factory=dict)
 
     async def ask(
         self, deployment: str, question: RenderChat, *, timeout: float = 10.0
@@ -90,6 +150,21 @@ class FakeDispatcher:
         """Take a job, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
-        stream = FakeStream(job, self.pieces, self.step_seconds)
+        stream = FakeStream(job, self.pieces, self.step_seconds, is_slot_taken=self.is_slot_taken)
         self.streams.append(stream)
         return stream
+
+    async def keep_run(self, run: str, owner: str, document: bytes, deadline: float) -> None:
+        """Keep what tells a run anew."""
+        self.kept[owner, run] = document
+
+    async def find_run(self, run: str, owner: str) -> bytes | None:
+        """Give what was kept."""
+        return self.kept.get((owner, run))
+
+    async def attach(self, job_id: str, owner: str) -> ReplayedStream | None:
+        """Follow a durable job once more."""
+        for stream in self.streams:
+            if (stream.job.id, stream.job.owner) == (job_id, owner) and stream.job.is_durable:
+                return ReplayedStream(stream)
+        return None

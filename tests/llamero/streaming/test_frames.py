@@ -37,6 +37,12 @@ BAD_FRAMES = {
     "id with a newline": '{"type":"start","id":"a\\n"}',
     "no id": '{"type":"cancel"}',
     "unknown id": '{"type":"cancel","id":"a"}',
+    "resuming nothing": '{"type":"resume"}',
+    "a run of a wrong type": '{"type":"resume","run":5}',
+    "a place of a wrong type": '{"type":"resume","run":"run_1","after":"2"}',
+    "a place below zero": '{"type":"resume","run":"run_1","after":-1}',
+    "a place beyond reason": '{"type":"resume","run":"run_1","after":9999999999}',
+    "resumable of a wrong type": '{"type":"start","model":"m","resumable":1}',
     "a second introduction": '{"type":"auth","key":"x"}',
 }
 
