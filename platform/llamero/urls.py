@@ -6,5 +6,6 @@ from django.urls import include, path
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("llamero.console.urls")),
+    path("nodes/", include("llamero.control.urls")),
     path("", include("llamero.api.urls")),
 ]

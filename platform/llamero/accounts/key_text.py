@@ -12,20 +12,21 @@ _ALPHABET = string.ascii_letters + string.digits
 _PUBLIC_LENGTH = 8
 # 40 of 62 letters: 238 bits.
 _SECRET_LENGTH = 40
-_SHAPE = re.compile(r"llm_([0-9A-Za-z]{8})_[0-9A-Za-z]{32,64}\Z")
+_SHAPE = re.compile(r"([a-z]{3})_([0-9A-Za-z]{8})_[0-9A-Za-z]{32,64}\Z")
+API_KEY = "llm"
 
 
-def make_key_text() -> str:
-    """Make a new key: ``llm_<public>_<secret>``."""
+def make_key_text(kind: str = API_KEY) -> str:
+    """Make a new key: ``llm_<public>_<secret>``, with another ``kind`` of three letters first."""
     public = "".join(secrets.choice(_ALPHABET) for _ in range(_PUBLIC_LENGTH))
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(_SECRET_LENGTH))
-    return f"llm_{public}_{secret}"
+    return f"{kind}_{public}_{secret}"
 
 
-def read_prefix(key_text: str) -> str:
-    """Give the public part of a key, or an empty string (no key has that) if it is no key."""
+def read_prefix(key_text: str, kind: str = API_KEY) -> str:
+    """Give the public part of a key, or an empty string (no key has that) if it is no such key."""
     match = _SHAPE.match(key_text)
-    return match[1] if match else ""
+    return match[2] if match and match[1] == kind else ""
 
 
 def newest_pepper() -> int:

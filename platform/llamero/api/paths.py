@@ -21,6 +21,7 @@ _FIRST_PARTS = frozenset(
         "lora-adapters",
         "health",
         "metrics",
+        "nodes",
     }
 )
 

@@ -14,6 +14,8 @@ ICONS = {
     "ApiKey": "key",
     "User": "person",
     "Group": "group",
+    "Node": "dns",
+    "NodeToken": "vpn_key",
 }
 
 

@@ -1,0 +1,195 @@
+"""Nodes and their tokens in the admin: look, cordon, drain; issue, revoke."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat, pluralize
+from django.template.response import TemplateResponse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.debug import sensitive_variables
+from unfold.admin import ModelAdmin
+from unfold.decorators import action, display
+
+from inference.protocol.replicas import ReplicaStatus
+from llamero.control.live_nodes import LiveNode, read_live_nodes
+from llamero.control.models import Node, NodeToken, Scheduling
+from llamero.control.node_states import schedule_nodes
+from llamero.control.node_tokens import IssuedToken, issue_node_token, revoke_node_tokens
+
+NOTHING = "-"
+_NEW_LINE = mark_safe("<br>")
+_NODE_LABELS = {
+    "open": "success",
+    "cordoned": "warning",
+    "draining": "warning",
+    "drained": "info",
+    "stopping": "warning",
+    "silent": "danger",
+    "unknown": "",
+}
+
+
+@admin.register(Node)
+class NodeAdmin(ModelAdmin):  # type: ignore[misc]
+    """Nodes enter by reporting; what an admin says of them stays until it is taken back."""
+
+    list_display = ("name", "state_label", "memory", "devices", "replicas")
+    search_fields = ("name",)
+    actions = ("cordon", "uncordon", "drain")
+    fields = ("name", "state_label", "memory", "devices", "replica_list", "first_seen_at")
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let no node be made by hand."""
+        return False
+
+    @display(description="State", label=_NODE_LABELS)  # type: ignore[untyped-decorator]
+    def state_label(self, node: Node) -> tuple[str, str]:
+        """Show what may run on it, or that nobody hears it."""
+        live = read_live_nodes()
+        found = live.nodes.get(node.name)
+        if found is None:
+            return ("silent", "Silent") if live.is_known else ("unknown", "Unknown")
+        if found.status.is_draining:
+            return "stopping", "Stopping"
+        if node.scheduling == Scheduling.DRAINING and not found.replicas:
+            return "drained", "Drained"
+        return node.scheduling, str(Scheduling(node.scheduling).label)
+
+    @display(description="Memory")  # type: ignore[untyped-decorator]
+    def memory(self, node: Node) -> str:
+        """Show what is free of the host's memory."""
+        live = _live(node)
+        if live is None or not live.status.memory_total_bytes:
+            return NOTHING
+        status = live.status
+        free, total = status.memory_free_bytes, status.memory_total_bytes
+        return f"{filesizeformat(free)} of {filesizeformat(total)} free"
+
+    @display(description="Devices")  # type: ignore[untyped-decorator]
+    def devices(self, node: Node) -> SafeString | str:
+        """List cores and GPUs."""
+        live = _live(node)
+        if live is None:
+            return NOTHING
+        lines = [f"{live.status.num_cores} cores"]
+        for device in live.status.devices:
+            if device.kind != "cpu":
+                free, total = filesizeformat(device.free_bytes), filesizeformat(device.total_bytes)
+                lines.append(f"{device.description or device.name}: {free} of {total} free")
+        return format_html_join(_NEW_LINE, "{}", ((line,) for line in lines))
+
+    @display(description="Replicas")  # type: ignore[untyped-decorator]
+    def replicas(self, node: Node) -> str:
+        """Count its replicas, and say how many serve."""
+        live = _live(node)
+        if live is None:
+            return NOTHING
+        num_ready = sum(one.state == "ready" for one in live.replicas)
+        return f"{num_ready} ready of {len(live.replicas)}"
+
+    @display(description="Replicas")  # type: ignore[untyped-decorator]
+    def replica_list(self, node: Node) -> SafeString | str:
+        """List its replicas, each with its state."""
+        live = _live(node)
+        if live is None or not live.replicas:
+            return NOTHING
+        return format_html_join(_NEW_LINE, "{}", ((_tell(one),) for one in live.replicas))
+
+    @action(description="Cordon: nothing new comes", permissions=["change"])  # type: ignore[untyped-decorator]
+    def cordon(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
+        """Leave what runs on the chosen nodes, and place nothing more on them."""
+        self._schedule(request, nodes, Scheduling.CORDONED, "cordoned")
+
+    @action(description="Uncordon: open for replicas", permissions=["change"])  # type: ignore[untyped-decorator]
+    def uncordon(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
+        """Open the chosen nodes."""
+        self._schedule(request, nodes, Scheduling.OPEN, "open")
+
+    @action(description="Drain: replicas go elsewhere", permissions=["change"])  # type: ignore[untyped-decorator]
+    def drain(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
+        """Move what runs on the chosen nodes; each replica goes when another one serves."""
+        self._schedule(request, nodes, Scheduling.DRAINING, "draining")
+
+    def _schedule(
+        self, request: HttpRequest, nodes: QuerySet[Node], scheduling: Scheduling, word: str
+    ) -> None:
+        chosen = list(nodes.exclude(scheduling=scheduling))
+        count = schedule_nodes(nodes=nodes, scheduling=scheduling)
+        for node in chosen:
+            self.log_change(request, node, f"Now {word}.")
+        words = f"{count} node{pluralize(count)} now {word}."
+        self.message_user(request, words, messages.SUCCESS)
+
+
+@admin.register(NodeToken)
+class NodeTokenAdmin(ModelAdmin):  # type: ignore[misc]
+    """A token is shown once, when it is made; then it can only be revoked."""
+
+    list_display = ("name", "shown_prefix", "created_at", "last_used_at", "revoked_at")
+    search_fields = ("name", "prefix")
+    actions = ("revoke",)
+    fields = ("name", "shown_prefix", "created_at", "last_used_at", "revoked_at")
+
+    @display(description="Token")  # type: ignore[untyped-decorator]
+    def shown_prefix(self, token: NodeToken) -> str:
+        """Show the public part."""
+        return token.shown_prefix
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Ask a new token for its name only."""
+        return ("name",) if obj is None else self.fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Fix everything once it is made."""
+        return () if obj is None else self.fields
+
+    @sensitive_variables("issued")
+    def save_model(
+        self, request: HttpRequest, obj: NodeToken, form: "ModelForm[NodeToken]", change: bool
+    ) -> None:
+        """Issue a new token, keeping its text for this one response only."""
+        if change:
+            return
+        issued = issue_node_token(name=obj.name)
+        obj.__dict__.update(issued.token.__dict__)
+        request.issued_token = issued  # type: ignore[attr-defined]
+
+    @sensitive_variables("issued")
+    def response_add(
+        self, request: HttpRequest, obj: NodeToken, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the token on the page that answers the form: no redirect, so nothing stores it."""
+        issued: IssuedToken = request.issued_token  # type: ignore[attr-defined]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Node token created",
+            "opts": self.opts,
+            "token": issued.token,
+            "token_text": issued.secret_text,
+        }
+        response = TemplateResponse(request, "control/node_token_issued.html", context)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    @action(description="Revoke the selected tokens", permissions=["change"])  # type: ignore[untyped-decorator]
+    def revoke(self, request: HttpRequest, tokens: QuerySet[NodeToken]) -> None:
+        """End the chosen tokens for good."""
+        chosen = list(tokens.filter(revoked_at__isnull=True))
+        count = revoke_node_tokens(tokens=chosen)
+        for token in chosen:
+            self.log_change(request, token, "Revoked.")
+        self.message_user(request, f"{count} token{pluralize(count)} revoked.", messages.SUCCESS)
+
+
+def _live(node: Node) -> LiveNode | None:
+    return read_live_nodes().nodes.get(node.name)
+
+
+def _tell(replica: ReplicaStatus) -> str:
+    reason = f": {replica.reason}" if replica.reason else ""
+    return f"{replica.replica}, {replica.state.value}{reason}"

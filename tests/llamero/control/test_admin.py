@@ -1,0 +1,111 @@
+"""Nodes and tokens in the admin."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from inference.protocol.nodes import Device, NodeStatus
+from inference.protocol.replicas import ReplicaState
+from llamero.control import admin, live_nodes
+from llamero.control.live_nodes import LiveNode, LiveNodes
+from llamero.control.models import Node, NodeToken, Scheduling
+from llamero.control.node_tokens import find_node_token, issue_node_token, recent_tokens
+from tests.llamero.control.fakes import GIB, make_status
+
+pytestmark = pytest.mark.django_db
+LIST = "admin:control_node_changelist"
+
+
+@pytest.fixture
+def browser(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A node with a GPU and a replica; another one is silent."""
+    Node.objects.create(name="gone")
+    status = NodeStatus(
+        node="n1",
+        num_cores=8,
+        memory_total_bytes=16 * GIB,
+        memory_free_bytes=4 * GIB,
+        devices=(
+            Device(kind="cpu", name="host"),
+            Device(kind="gpu", description="<b>H200", total_bytes=8 * GIB, free_bytes=GIB),
+        ),
+    )
+    replica = make_status(ReplicaState.FAILED, reason="<i>no memory")
+    live = LiveNodes({"n1": LiveNode(status, (replica,))})
+    monkeypatch.setattr(admin, "read_live_nodes", lambda: live)
+    return Node.objects.create(name="n1")
+
+
+def act(browser: Client, action: str, *nodes: Node) -> str:
+    data = {"action": action, "_selected_action": [node.pk for node in nodes]}
+    return browser.post(reverse(LIST), data, follow=True).content.decode()
+
+
+def test_the_list_shows_what_each_node_has_and_runs(browser: Client, node: Node) -> None:
+    page = browser.get(reverse(LIST)).content.decode()
+    assert "4.0\xa0GB of 16.0\xa0GB free" in page
+    assert "8 cores" in page
+    assert "&lt;b&gt;H200: 1.0\xa0GB of 8.0\xa0GB free" in page
+    assert "0 ready of 1" in page
+    assert "Silent" in page
+    url = reverse("admin:control_node_change", args=[node.pk])
+    assert "chat.0, failed: &lt;i&gt;no memory" in browser.get(url).content.decode()
+
+
+def test_nodes_are_cordoned_drained_and_opened(browser: Client, node: Node) -> None:
+    for action, scheduling in (
+        ("cordon", Scheduling.CORDONED),
+        ("drain", Scheduling.DRAINING),
+        ("uncordon", Scheduling.OPEN),
+    ):
+        assert "1 node now" in act(browser, action, node)
+        node.refresh_from_db()
+        assert node.scheduling == scheduling
+    assert "0 nodes now open" in act(browser, "uncordon", node)
+
+
+def test_who_may_only_look_changes_nothing(client: Client, node: Node) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_node"))
+    client.force_login(viewer)
+    assert client.get(reverse(LIST)).status_code == 200
+    act(client, "drain", node)
+    node.refresh_from_db()
+    assert node.scheduling == Scheduling.OPEN
+
+
+def test_without_a_broker_the_page_says_that_nothing_is_known(
+    browser: Client, monkeypatch: pytest.MonkeyPatch, settings: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(settings, "REDIS_URL", "unix:///nowhere.sock")
+    live_nodes._recent.clear()
+    Node.objects.create(name="n1")
+    page = browser.get(reverse(LIST)).content.decode()
+    live_nodes._recent.clear()
+    assert "Unknown" in page
+
+
+def test_a_token_is_shown_once(browser: Client) -> None:
+    answer = browser.post(reverse("admin:control_nodetoken_add"), {"name": "workers"})
+    assert "no-store" in answer["Cache-Control"]
+    text = answer.context["token_text"]
+    assert text in answer.content.decode()
+    recent_tokens.clear()
+    assert find_node_token(text) == NodeToken.objects.get()
+    url = reverse("admin:control_nodetoken_change", args=[NodeToken.objects.get().pk])
+    assert text not in browser.get(url).content.decode()
+
+
+def test_tokens_are_revoked_from_the_list(browser: Client) -> None:
+    issued = issue_node_token(name="workers")
+    data = {"action": "revoke", "_selected_action": [issued.token.pk]}
+    browser.post(reverse("admin:control_nodetoken_changelist"), data)
+    recent_tokens.clear()
+    assert find_node_token(issued.secret_text) is None
