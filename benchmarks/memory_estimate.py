@@ -111,7 +111,8 @@ def run_child(spec: ReplicaSpec) -> Used:
     answer = subprocess.run(command, capture_output=True, check=False)
     lines = answer.stdout.splitlines()
     if not lines:
-        raise SystemExit(answer.stderr.decode(errors="replace")[-2000:])
+        complaint = answer.stderr.decode(errors="replace")[-2000:]
+        raise SystemExit(complaint or f"the child ended with status {answer.returncode}")
     return msgspec.json.decode(lines[-1], type=Used)
 
 
