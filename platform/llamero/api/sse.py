@@ -57,7 +57,7 @@ async def stream_run(run: GenerationRun, writer: ChunkWriter) -> StreamingHttpRe
     except BaseException:
         await run.close()
         raise
-    return _respond(_body(run, writer, first))
+    return respond(_body(run, writer, first))
 
 
 async def stream_kept_run(
@@ -72,12 +72,13 @@ async def stream_kept_run(
     except BaseException:
         await run.close()
         raise
-    response = _respond(_body(run, writer, first))
+    response = respond(_body(run, writer, first))
     response[RUN_HEADER] = run_id
     return response
 
 
-def _respond(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
+def respond(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    """Answer with a stream of events."""
     return StreamingHttpResponse(
         body,
         content_type="text/event-stream",
@@ -88,6 +89,11 @@ def _respond(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
 def data_line(document: object) -> bytes:
     """Give one event that carries a JSON document."""
     return b"data: " + msgspec.json.encode(document) + b"\n\n"
+
+
+def error_event(error: LlameroError, *, is_native: bool) -> bytes:
+    """Give the event that ends a stream badly."""
+    return b"data: " + error_bytes(error, is_native=is_native) + b"\n\n"
 
 
 async def _first_events(run: GenerationRun) -> list[ChoiceEvent]:
@@ -125,7 +131,7 @@ async def _body(
     finally:
         await run.close()
     assert failure is not None
-    yield b"data: " + error_bytes(failure, is_native=writer.is_native) + b"\n\n"
+    yield error_event(failure, is_native=writer.is_native)
 
 
 def _sign_of_life(run: GenerationRun) -> bytes:

@@ -11,7 +11,7 @@ from llamero.api.errors import from_failed
 from llamero.api.run import QueuePlace
 from llamero.api.sse import QUEUE_SECONDS
 from llamero.streaming import frames
-from llamero.streaming.opening import Chat
+from llamero.streaming.opening import Chat, TellLoading
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class ChatJob:
     def __init__(
         self,
         job_id: str,
-        open_chat: Callable[[Caller], Awaitable[Chat]],
+        open_chat: Callable[[Caller, TellLoading], Awaitable[Chat]],
         send: Callable[[frames.ServerFrame], Awaitable[None]],
         num_known: int | None = None,
     ) -> None:
@@ -86,7 +86,7 @@ class ChatJob:
         """Open the chat; None if it was cancelled meanwhile."""
         if self._is_cancelled and self._is_new:
             return None
-        self._opening = asyncio.ensure_future(self._open_chat(caller))
+        self._opening = asyncio.ensure_future(self._open_chat(caller, self._tell_loading))
         try:
             return await self._opening
         except asyncio.CancelledError:
@@ -128,6 +128,9 @@ class ChatJob:
             await self._tell(event)
         if not told and is_waiting:
             await self._tell_place(chat)
+
+    async def _tell_loading(self, model: str, progress: float) -> None:
+        await self._send(frames.Loading(self._id, model, progress))
 
     async def _tell_place(self, chat: Chat) -> None:
         place = chat.run.queue_place

@@ -23,7 +23,7 @@ from llamero.streaming.callers import (
     read_session_key,
 )
 from llamero.streaming.chat_job import ChatJob
-from llamero.streaming.opening import Chat, open_chat, resume_chat
+from llamero.streaming.opening import Chat, TellLoading, open_chat, resume_chat
 from llamero.streaming.origins import has_allowed_host, has_own_origin
 
 logger = logging.getLogger(__name__)
@@ -106,8 +106,13 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 opening = partial(open_chat, frame.body, is_resumable=frame.is_resumable)
                 await self._start(frame.id, opening, identity)
             case frames.ResumeFrame():
-                opening = partial(resume_chat, frame.run)
-                await self._start(frame.id, opening, identity, num_known=frame.after)
+                run_id = frame.run
+                await self._start(
+                    frame.id,
+                    lambda caller, _: resume_chat(run_id, caller),
+                    identity,
+                    num_known=frame.after,
+                )
             case frames.CancelFrame():
                 job = self._jobs.get(frame.id)
                 if job is None:
@@ -121,7 +126,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _start(
         self,
         wanted_id: str | None,
-        opening: Callable[[Caller], Awaitable[Chat]],
+        opening: Callable[[Caller, TellLoading], Awaitable[Chat]],
         identity: Identity,
         *,
         num_known: int | None = None,

@@ -65,6 +65,14 @@ class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
     max_frame_bytes: int = MAX_FRAME_BYTES
 
 
+class Loading(msgspec.Struct, frozen=True, tag_field="type", tag="loading"):
+    """The model is not loaded, and is being loaded for this chat; again every few seconds."""
+
+    id: str
+    model: str
+    progress: float
+
+
 class Queued(msgspec.Struct, frozen=True, tag_field="type", tag="queued", omit_defaults=True):
     """The chat was accepted and waits for a slot; again whenever its place has changed.
 
@@ -154,7 +162,7 @@ class Pong(msgspec.Struct, frozen=True, tag_field="type", tag="pong"):
     """The answer to a ping."""
 
 
-ServerFrame = Hello | Queued | Resumed | Started | Progress | Delta | Done | Error | Pong
+ServerFrame = Hello | Loading | Queued | Resumed | Started | Progress | Delta | Done | Error | Pong
 
 _encoder = msgspec.json.Encoder()
 

@@ -1,5 +1,6 @@
 """How a frame becomes a chat that is followed: by the same code as a REST request."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +9,7 @@ from channels.db import database_sync_to_async
 from llamero.accounts.selectors import Caller
 from llamero.api import generation
 from llamero.api.generation import ChatRequest
+from llamero.api.loading import is_ready, watch_loading
 from llamero.api.model_choice import GENERATIVE, choose_model
 from llamero.api.openai.chat_request import read_chat_request
 from llamero.api.resuming import (
@@ -35,9 +37,20 @@ class Chat:
     is_resumed: bool = False
 
 
-async def open_chat(body: dict[str, Any], caller: Caller, *, is_resumable: bool) -> Chat:
-    """Validate, render and submit a chat; raises what the REST view would."""
+TellLoading = Callable[[str, float], Awaitable[None]]
+
+
+async def open_chat(
+    body: dict[str, Any], caller: Caller, tell_loading: TellLoading, *, is_resumable: bool
+) -> Chat:
+    """Validate, render and submit a chat; raises what the REST view would.
+
+    ``tell_loading`` is told the model's name and its loaded share while it is being loaded.
+    """
     request, served = await database_sync_to_async(_prepare)(body, caller)
+    if not await is_ready(served.deployment):
+        async for progress in watch_loading(served.deployment):
+            await tell_loading(served.id, progress)
     keeper = RunKeeper(served, caller, SocketRecipe(served.id)) if is_resumable else None
     run = await generation.open_chat(
         served=served, request=request, caller=caller, keep=keeper and keeper.keep

@@ -129,7 +129,7 @@ class FakeDispatcher:
                 return Rendered(prompt=prompt, tokens=_encode(prompt, False))
         raise AssertionError(question)
 
-    async def facts(self, deployment: str) -> ModelFacts:
+    async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
         self._check()
         return FACTS
 

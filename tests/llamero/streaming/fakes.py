@@ -140,7 +140,7 @@ class FakeDispatcher:
             await asyncio.Event().wait()
         return Rendered(prompt="…", tokens=tuple(range(NUM_PROMPT_TOKENS)))
 
-    async def facts(self, deployment: str) -> ModelFacts:
+    async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
         """Describe a small model."""
         return ModelFacts(num_vocab=100, context_length=self.context_length)
 

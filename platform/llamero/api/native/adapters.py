@@ -23,7 +23,7 @@ class AdaptersView(NativeView):
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """List them; file paths stay on the server, so ``path`` is the name."""
-        facts = await dispatch.get_dispatcher().facts(self.served.deployment)
+        facts = await dispatch.get_dispatcher().facts(self.served.deployment, waits=False)
         return json_response(
             [
                 {

@@ -10,6 +10,7 @@ from inference.protocol.text import Detokenize
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.collect import collect
 from llamero.api.generation import check_num_jobs, open_run, settle
+from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE
 from llamero.api.native.completion_answer import CompletionAnswer, CompletionRecipe
 from llamero.api.native.completion_request import CompletionSerializer, read_completion_request
@@ -35,7 +36,14 @@ class CompletionView(NativeView):
         self.served = self.find_model(request, GENERATIVE, body)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Generate."""
+        """Generate, when the model is loaded."""
+        if not self.completion.settings.stream:
+            return await self._generate(request)
+        return await stream_when_ready(
+            self.served.deployment, lambda: self._generate(request), is_native=True
+        )
+
+    async def _generate(self, request: Request) -> HttpResponseBase:
         settings = await settle(self.served.deployment, self.completion.settings)
         completion = replace(self.completion, settings=settings)
         prompts = await tokenize_prompts(

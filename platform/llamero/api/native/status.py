@@ -7,7 +7,8 @@ from django.db import DatabaseError
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from inference.protocol.replicas import ReplicaState, ReplicaStatus, SlotStats
+from inference.protocol.errors import EngineError
+from inference.protocol.replicas import ModelFacts, ReplicaState, ReplicaStatus, SlotStats
 from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
 from llamero.api.async_view import json_response
@@ -15,6 +16,7 @@ from llamero.api.model_choice import ANY_KIND, list_all_models
 from llamero.api.native.completion_answer import describe_settings
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
+from models_registry.models import DeploymentState
 
 
 class HealthView(NativeView):
@@ -26,15 +28,16 @@ class HealthView(NativeView):
     def prepare(self, request: Request) -> None:
         """Read which deployments count."""
         try:
-            self.deployments = {served.deployment for served in list_all_models()}
+            self.served = {served.deployment: served for served in list_all_models()}
         except DatabaseError:
             raise _unavailable("The database is unavailable") from None
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Answer 200 if some replica is ready."""
+        """Answer 200 if some replica is ready, or a request would have one loaded."""
         replicas = await dispatch.get_dispatcher().replicas()
-        states = {one.state for one in replicas if one.deployment in self.deployments}
-        if ReplicaState.READY in states:
+        states = {one.state for one in replicas if one.deployment in self.served}
+        sleeps = any(one.state == DeploymentState.SLEEPING for one in self.served.values())
+        if ReplicaState.READY in states or sleeps:
             return json_response({"status": "ok"})
         if states & {ReplicaState.STARTING, ReplicaState.LOADING}:
             raise _unavailable("Loading model")
@@ -51,7 +54,7 @@ class PropsView(NativeView):
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe it; file paths stay on the server."""
         served, dispatcher = self.served, dispatch.get_dispatcher()
-        facts = await dispatcher.facts(served.deployment)
+        facts, is_sleeping = await self._read_facts()
         replicas = await dispatcher.replicas(served.deployment)
         return json_response(
             {
@@ -72,9 +75,20 @@ class PropsView(NativeView):
                 "endpoint_slots": True,
                 "endpoint_props": False,
                 "endpoint_metrics": False,
-                "is_sleeping": False,
+                "is_sleeping": is_sleeping,
             }
         )
+
+    async def _read_facts(self) -> tuple[ModelFacts, bool]:
+        """Give what is known of the model, and whether it sleeps; a look at it wakes nothing."""
+        served = self.served
+        try:
+            facts = await dispatch.get_dispatcher().facts(served.deployment, waits=False)
+        except EngineError:
+            if served.state != DeploymentState.SLEEPING:
+                raise
+            return ModelFacts(context_length=served.profile.context_length), True
+        return facts, False
 
 
 class SlotsView(NativeView):

@@ -9,6 +9,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, timings_object, usage_object
 from llamero.api.generation import open_chat
 from llamero.api.json_body import read_json_object
+from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
 from llamero.api.openai.envelope import Envelope, make_envelope
@@ -32,7 +33,14 @@ class ChatCompletionsView(AsyncAPIView):
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Generate."""
+        """Generate, when the model is loaded."""
+        if not self.chat.settings.stream:
+            return await self._generate(request)
+        return await stream_when_ready(
+            self.served.deployment, lambda: self._generate(request), is_native=False
+        )
+
+    async def _generate(self, request: Request) -> HttpResponseBase:
         settings = self.chat.settings
         caller, envelope = caller_of(request), make_envelope("chatcmpl", self.served)
         recipe = ChatRecipe(

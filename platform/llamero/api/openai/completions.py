@@ -11,6 +11,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, usage_object
 from llamero.api.generation import check_num_jobs, open_run
 from llamero.api.json_body import read_json_object
+from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.openai.envelope import make_envelope
@@ -38,7 +39,14 @@ class CompletionsView(AsyncAPIView):
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Generate."""
+        """Generate, when the model is loaded."""
+        if not self.completion.settings.stream:
+            return await self._generate(request)
+        return await stream_when_ready(
+            self.served.deployment, lambda: self._generate(request), is_native=False
+        )
+
+    async def _generate(self, request: Request) -> HttpResponseBase:
         completion, deployment = self.completion, self.served.deployment
         prompts = await tokenize_prompts(
             deployment, completion.prompts, "prompt", parse_special=True
