@@ -43,6 +43,7 @@ ANSWERS: dict[str, tuple[tuple[str, ...], float]] = {
     "flood": (("x" * 2**16,) * 2000, 0.001),
     "long": (("word ",) * 2000, 0.0005),
     "pause": ((".",) * 40, 0.05),
+    "count": (tuple(f"{number} " for number in range(120)), 0.03),
     "endless": (("word ",) * 100_000, 0.01),
 }
 

@@ -7,10 +7,13 @@ const ERROR_TITLES = {
   model_not_found: "No such model",
   no_ready_replica: "The model is not ready",
   queue_full: "Too busy",
+  stream_detached: "The answer goes on elsewhere",
+  run_not_found: "Connection lost",
   broker_unavailable: "The server is not reachable inside",
   engine_lost: "The answer broke off",
   deadline_exceeded: "Took too long",
 };
+const LOST_DETAIL = "The answer was cut off. Send it again once connected.";
 const END_WORDS = { stop: "", length: "token limit reached", cancelled: "stopped" };
 
 export class Answer {
@@ -20,20 +23,23 @@ export class Answer {
   #sentAt = performance.now();
   #firstAt = 0;
   #numDeltas = 0;
+  #isResumed;
 
-  // onProgress gets a line for the status bar; onEnd is told how it ended, once.
-  constructor(view, onProgress, onEnd) {
+  // onProgress gets a line for the status bar; onEnd is told how it ended, once. What was sent
+  // before this page was loaded has no first token to measure.
+  constructor(view, { onProgress, onEnd, isResumed = false }) {
     this.#view = view;
+    this.#isResumed = isResumed;
     this.#onProgress = onProgress;
     this.#onEnd = onEnd;
     view.setStreaming(true);
-    view.setNote("Sending…");
+    view.setNote(isResumed ? "Coming back…" : "Sending…");
   }
 
   handle(frame) {
     switch (frame.type) {
       case "queued":
-        return this.#view.setNote("Waiting for a slot…");
+        return this.#view.setNote(describePlace(frame));
       case "started":
         return this.#view.setNote("Reading the prompt…");
       case "progress":
@@ -42,10 +48,14 @@ export class Answer {
         return this.#grow(frame.text);
       case "done":
         return this.#finish(frame);
+      case "paused":
+        return this.#view.setNote("Connection lost. The answer goes on once connected…");
+      case "resumed":
+        return this.#view.setNote("");
       case "error":
         return this.#fail(ERROR_TITLES[frame.error.code] ?? "That did not work", frame.error.message);
       case "lost":
-        return this.#fail("Connection lost", "The answer was cut off. Send it again once connected.");
+        return this.#fail("Connection lost", LOST_DETAIL);
     }
   }
 
@@ -59,13 +69,13 @@ export class Answer {
     this.#numDeltas += 1;
     this.#view.append(text);
     const seconds = (now - this.#firstAt) / 1000;
-    if (seconds > 0.3) this.#onProgress(`≈ ${formatRate((this.#numDeltas - 1) / seconds)}`);
+    if (seconds > 0.3 && !this.#isResumed) this.#onProgress(`≈ ${formatRate((this.#numDeltas - 1) / seconds)}`);
   }
 
   #finish({ finish_reason: reason, usage, timings }) {
     const parts = [];
     if (timings.predicted_per_second > 0) parts.push(formatRate(timings.predicted_per_second));
-    if (this.#firstAt) parts.push(`first token ${formatSeconds(this.#firstAt - this.#sentAt)}`);
+    if (this.#firstAt && !this.#isResumed) parts.push(`first token ${formatSeconds(this.#firstAt - this.#sentAt)}`);
     parts.push(countTokens(usage.completion_tokens));
     const cached = usage.cached_tokens ? ` (${usage.cached_tokens} cached)` : "";
     if (usage.prompt_tokens) parts.push(`prompt ${usage.prompt_tokens}${cached}`);
@@ -84,4 +94,10 @@ export class Answer {
     this.#view.setStreaming(false);
     this.#onEnd(reason);
   }
+}
+
+function describePlace({ position, wait_seconds: wait }) {
+  if (position <= 1) return "Waiting for a slot…";
+  const seconds = wait ? `, about ${formatSeconds(wait * 1000)}` : "";
+  return `Waiting for a slot… ${position - 1} before this one${seconds}`;
 }

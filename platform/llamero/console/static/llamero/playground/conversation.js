@@ -2,6 +2,7 @@
 
 import { Answer } from "./answer.js";
 import { MessageView } from "./message_view.js";
+import { readThread, writeThread } from "./thread_store.js";
 
 export class Conversation {
   #socket;
@@ -12,6 +13,7 @@ export class Conversation {
   #hooks;
   #turns = [];
   #chatId = null;
+  #run = null;
 
   // hooks: onChange(), onProgress(text), announce(text).
   constructor({ socket, settings, picker, list, scroller, hooks }) {
@@ -24,6 +26,7 @@ export class Conversation {
     new ResizeObserver(() => this.#follow()).observe(list);
     scroller.addEventListener("scroll", () => (this.isFollowing = this.#isAtEnd()));
     this.isFollowing = true;
+    this.#restore();
   }
 
   get isBusy() {
@@ -47,6 +50,7 @@ export class Conversation {
     this.stop();
     this.#turns = [];
     this.#list.replaceChildren();
+    this.#store();
     this.#hooks.onChange();
   }
 
@@ -59,7 +63,7 @@ export class Conversation {
   #push(role, author) {
     const view = new MessageView(role, author);
     this.#turns.at(-1)?.view.setActions({ copy: true });
-    this.#turns.push({ role, view });
+    this.#turns.push({ role, author, view });
     this.#list.append(view.element);
     this.isFollowing = true;
     this.#follow();
@@ -74,15 +78,59 @@ export class Conversation {
     const body = { model, messages, ...this.#settings.readSampling() };
     if (this.#settings.system) body.system = this.#settings.system;
     const view = this.#push("assistant", model);
-    const answer = new Answer(view, this.#hooks.onProgress, (reason) => this.#finish(view, reason));
+    this.#store();
     this.#hooks.announce("Waiting for the answer.");
-    this.#chatId = this.#socket.start(body, (frame) => answer.handle(frame));
+    this.#chatId = this.#socket.start(body, this.#follower(view));
     this.#hooks.onChange();
+  }
+
+  // Notes the run as soon as it is known, so that a page that is loaded again finds the answer.
+  #follower(view, isResumed = false) {
+    const answer = new Answer(view, {
+      onProgress: this.#hooks.onProgress,
+      onEnd: (reason) => this.#finish(view, reason),
+      isResumed,
+    });
+    return (frame) => {
+      if (frame.run && frame.run !== this.#run) {
+        this.#run = frame.run;
+        this.#store();
+      }
+      answer.handle(frame);
+    };
+  }
+
+  #store() {
+    const turns = this.#turns.map(({ role, author, view }) => ({ role, author, text: view.text }));
+    writeThread({ turns, run: this.#run });
+  }
+
+  // Lays out what was said before the page was loaded, and goes on with what was being said.
+  #restore() {
+    const { turns, run } = readThread();
+    for (const [index, { role, author, text }] of turns.entries()) {
+      const view = this.#push(role, author);
+      if (role === "user") {
+        view.setPlain(text);
+      } else if (run && index === turns.length - 1) {
+        this.#run = run;
+        this.#chatId = this.#socket.resume(run, this.#follower(view, true));
+      } else {
+        view.append(text);
+        this.#offer(view);
+      }
+    }
+  }
+
+  #offer(view) {
+    view.setActions({ copy: Boolean(view.text), regenerate: () => this.#regenerate() });
   }
 
   #finish(view, reason) {
     this.#chatId = null;
-    view.setActions({ copy: Boolean(view.text), regenerate: () => this.#regenerate() });
+    this.#run = null;
+    this.#store();
+    this.#offer(view);
     const lead = { cancelled: "Stopped. ", error: "The answer failed. " }[reason] ?? "";
     this.#hooks.announce(lead + view.text);
     this.#hooks.onProgress("");

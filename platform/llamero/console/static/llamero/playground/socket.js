@@ -1,9 +1,11 @@
-// The chat socket: connects, comes back after a loss, and hands frames to whoever started a chat.
+// The chat socket: connects, comes back after a loss and goes on with the chats that ran, and hands
+// frames to whoever started them.
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 8000;
 const PING_MS = 20000;
 const HELLO_TIMEOUT_MS = 10000;
+const DETACH_MS = 5000;
 const SIGNED_OUT_CODES = new Set([4401, 4403]);
 
 export class ChatSocket {
@@ -32,16 +34,38 @@ export class ChatSocket {
     return this.#isReady;
   }
 
-  // Starts a chat; handle gets each of its frames, the last one "done", "error" or "lost".
+  // Starts a chat; handle gets each of its frames, the last one "done", "error" or "lost". While
+  // the connection is away it gets "paused".
   start(body, handle) {
-    const id = crypto.getRandomValues(new Uint32Array(2)).join("-");
-    this.#chats.set(id, handle);
-    this.#send({ type: "start", id, ...body });
+    const id = this.#add({ handle, run: null, seq: 0 });
+    this.#send({ type: "start", id, resumable: true, ...body });
+    return id;
+  }
+
+  // Goes on with a chat that another page began, from its first word; now, or once connected.
+  resume(run, handle) {
+    const chat = { handle, run, seq: 0 };
+    const id = this.#add(chat);
+    this.#goOn(id, chat);
     return id;
   }
 
   cancel(id) {
-    if (this.#chats.has(id)) this.#send({ type: "cancel", id });
+    const chat = this.#chats.get(id);
+    if (!chat) return;
+    if (this.#isReady) return this.#send({ type: "cancel", id });
+    this.#chats.delete(id);
+    chat.handle({ type: "lost" });
+  }
+
+  #add(chat) {
+    const id = crypto.getRandomValues(new Uint32Array(2)).join("-");
+    this.#chats.set(id, chat);
+    return id;
+  }
+
+  #goOn(id, { run, seq }) {
+    this.#send({ type: "resume", id, run, after: seq });
   }
 
   #send(frame) {
@@ -64,12 +88,16 @@ export class ChatSocket {
       this.#retryMs = FIRST_RETRY_MS;
       this.#timers.ping = setInterval(() => this.#send({ type: "ping" }), PING_MS);
       this.#onState("open");
+      for (const [id, chat] of this.#chats) this.#goOn(id, chat);
       return;
     }
-    const handle = this.#chats.get(frame.id);
-    if (!handle) return;
+    const chat = this.#chats.get(frame.id);
+    if (!chat) return;
+    if (frame.error?.code === "stream_detached") return this.#detach(frame, chat);
+    if (frame.run) chat.run = frame.run;
+    if (frame.type === "delta") chat.seq = frame.seq;
     if (frame.type === "done" || frame.type === "error") this.#chats.delete(frame.id);
-    handle(frame);
+    chat.handle(frame);
   }
 
   #lose(code) {
@@ -78,12 +106,28 @@ export class ChatSocket {
     clearInterval(this.#timers.ping);
     const isSignedOut = SIGNED_OUT_CODES.has(code);
     this.#onState(isSignedOut ? "signed-out" : "lost");
-    const handles = [...this.#chats.values()];
-    this.#chats.clear();
-    for (const handle of handles) handle({ type: "lost" });
+    for (const [id, chat] of [...this.#chats]) this.#pause(id, chat, isSignedOut);
     if (isSignedOut) return;
     this.#timers.retry = setTimeout(() => this.#connect("lost"), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  // A server that stops lets go of its chats just before it closes the connection: they are found
+  // again. If the connection stays, another window has taken the chat over.
+  #detach(frame, chat) {
+    const socket = this.#socket;
+    setTimeout(() => {
+      if (this.#socket !== socket || this.#chats.get(frame.id) !== chat) return;
+      this.#chats.delete(frame.id);
+      chat.handle(frame);
+    }, DETACH_MS);
+  }
+
+  // What has no run yet cannot be found again.
+  #pause(id, chat, isForGood) {
+    const isLost = isForGood || !chat.run;
+    if (isLost) this.#chats.delete(id);
+    chat.handle({ type: isLost ? "lost" : "paused" });
   }
 
   #retryNow() {

@@ -1,0 +1,90 @@
+"""A stream that began at one gateway goes on at another, which is all that is left."""
+
+import json
+import random
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from inference.relay.connect import connect
+from tests.gateways import GatewayHome, Reader, cut_lengths, id_of, read_whole, text_of
+from tests.inference.relay.broker import Broker
+from tests.inference.worker.replicas import Client, make_spec, start_worker
+
+NUM_TOKENS = 300
+PATH = "/v1/completions"
+BODY = {"model": "chat", "prompt": "Once", "max_tokens": NUM_TOKENS, "stream": True}
+
+
+@pytest.fixture(scope="module")
+def home(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayHome]:
+    """A broker, a replica of the fake engine at 5 ms a token, and a place for gateways."""
+    folder = tmp_path_factory.mktemp("gateways")
+    process = start_worker(broker.url, make_spec(), LLAMERO_HOME=str(folder))
+    home = GatewayHome(folder, broker.url)
+    try:
+        with connect(broker.url) as redis:
+            Client(broker.url, redis).wait_for_status()
+        yield home
+    finally:
+        home.stop()
+        process.kill()
+        process.communicate()
+
+
+def undisturbed_text(home: GatewayHome, port: int) -> str:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{PATH}",
+        json.dumps(BODY | {"stream": False}).encode(),
+        {"Authorization": f"Bearer {home.key()}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        [choice] = json.load(answer)["choices"]
+        return str(choice["text"])
+
+
+def status_of(port: int, key: str, run: str) -> tuple[int, bytes]:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/runs/{run}/events", headers={"Authorization": f"Bearer {key}"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, b""
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def test_a_stream_outlives_its_gateway(home: GatewayHome) -> None:
+    first, second = home.start(2)
+    text = undisturbed_text(home, second.port)
+    reader = Reader(home.key(), PATH, BODY)
+    reader.read(first.port, 8000)
+    assert 3 < len(reader.events) < NUM_TOKENS / 2
+    first.kill()
+
+    reader.read(second.port)
+
+    assert reader.is_finished
+    ids = [id_of(event) for event in reader.events]
+    assert ids == [str(number + 1) for number in range(len(ids))]
+    assert text_of(reader.events) == text
+    assert read_whole(home.key(), second.port, reader.run) == reader.events
+    strange = status_of(second.port, home.key("other-key"), reader.run)
+    unknown = status_of(second.port, home.key(), "run_" + "0" * 32)
+    assert strange == unknown
+    assert strange[0] == 404
+
+
+def test_a_stream_is_cut_again_and_again(home: GatewayHome) -> None:
+    gateways = home.start(2)
+    text = undisturbed_text(home, gateways[0].port)
+    rng = random.Random(5)
+    reader = Reader(home.key(), PATH, BODY)
+    for number, length in enumerate(cut_lengths(rng, 20_000)):
+        reader.read(gateways[number % 2].port, length)
+        if reader.is_finished:
+            break
+    assert text_of(reader.events) == text
+    assert read_whole(home.key(), gateways[1].port, reader.run) == reader.events

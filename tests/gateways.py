@@ -1,0 +1,168 @@
+"""Gateway processes in front of a broker that a test has, and clients that leave and come back."""
+
+import contextlib
+import http.client
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.processes import ROOT, child_environment, find_free_port, is_listening, wait_until
+
+# One chat model, whose deployment is the one that the tests' replicas serve.
+PREPARE_PROGRAM = """
+import django
+django.setup()
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from llamero.accounts.services import issue_api_key
+from models_registry.models import Deployment, Model, ModelVersion
+call_command("migrate", verbosity=0)
+user = User.objects.create_superuser("admin", password="admin")
+for name in ("key", "other-key"):
+    (settings.HOME / name).write_text(issue_api_key(user=user, name=name).secret_text)
+model = Model.objects.create(slug="chat", title="Chat", kind="chat")
+ModelVersion.objects.create(model=model, number=1, state="ready", is_current=True)
+Deployment.objects.create(slug="chat", model=model, state="ready")
+"""
+
+
+class Gateway:
+    """One gateway as a process."""
+
+    def __init__(self, environment: dict[str, str], log: Path) -> None:
+        self.port = find_free_port()
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, str(ROOT / "manage.py"), "serve", "--port", str(self.port)],
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self.process.kill()
+        self.process.wait(10)
+
+
+class GatewayHome:
+    """A database with a model and two keys, and the gateways that share it."""
+
+    def __init__(self, folder: Path, redis_url: str) -> None:
+        self._folder = folder
+        self._environment = child_environment(LLAMERO_HOME=str(folder), LLAMERO_REDIS_URL=redis_url)
+        self._gateways: list[Gateway] = []
+        subprocess.run(
+            [sys.executable, "-c", PREPARE_PROGRAM],
+            env=self._environment,
+            check=True,
+            timeout=120,
+        )
+
+    def key(self, name: str = "key") -> str:
+        """Give an API key."""
+        return (self._folder / name).read_text()
+
+    def start(self, number: int) -> list[Gateway]:
+        """Start gateways, and wait until they listen."""
+        started = [Gateway(self._environment, self._folder / "log") for _ in range(number)]
+        self._gateways += started
+        for one in started:
+            wait_until(lambda port=one.port: is_listening(port), seconds=60, what="a gateway")
+        return started
+
+    def stop(self) -> None:
+        """End all of them."""
+        for gateway in self._gateways:
+            gateway.kill()
+
+
+class Reader:
+    """A client of one resumable stream, who may leave at any byte and come back anywhere.
+
+    ``events`` are the numbered events it has, as text.
+    """
+
+    def __init__(self, key: str, path: str, body: dict[str, Any]) -> None:
+        self._key = key
+        self._path = path
+        self._body = body
+        self.run = ""
+        self.events: list[str] = []
+
+    @property
+    def last_id(self) -> str:
+        """The id of the last event."""
+        return id_of(self.events[-1]) if self.events else ""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the stream has ended well."""
+        return bool(self.events) and self.events[-1].endswith("data: [DONE]")
+
+    def read(self, port: int, num_bytes: float = float("inf")) -> None:
+        """Start or resume at a gateway; leave after so many bytes or at the end."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        try:
+            with contextlib.suppress(ConnectionError, http.client.IncompleteRead):
+                answer = self._ask(connection)
+                self._take(answer, num_bytes)
+        finally:
+            connection.close()
+
+    def _ask(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+        headers = {"Authorization": f"Bearer {self._key}"}
+        if self.run:
+            headers["Last-Event-ID"] = self.last_id
+            connection.request("GET", f"/v1/runs/{self.run}/events", headers=headers)
+        else:
+            headers |= {"Content-Type": "application/json", "X-Llamero-Resumable": "true"}
+            connection.request("POST", self._path, json.dumps(self._body), headers)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        self.run = answer.headers["X-Llamero-Run"]
+        return answer
+
+    def _take(self, answer: http.client.HTTPResponse, num_bytes: float) -> None:
+        text = b""
+        while num_bytes > 0 and (piece := answer.read1(int(min(num_bytes, 4096)))):
+            num_bytes -= len(piece)
+            *whole, text = (text + piece).split(b"\n\n")
+            self.events += [event.decode() for event in whole if not event.startswith(b":")]
+
+
+def id_of(event: str) -> str:
+    """Give the id of an event."""
+    name, _, number = event.partition("\n")[0].partition(": ")
+    assert name == "id", event
+    return number
+
+
+def read_whole(key: str, port: int, run: str) -> list[str]:
+    """Give all events of a run, read without a break."""
+    reader = Reader(key, "", {})
+    reader.run = run
+    reader.read(port)
+    return reader.events
+
+
+def text_of(events: list[str]) -> str:
+    """Give the text of a chat or a completion of one choice."""
+    pieces = []
+    for event in events:
+        data = event.partition("data: ")[2]
+        if data != "[DONE]":
+            [choice] = json.loads(data)["choices"]
+            pieces.append(choice.get("text") or choice.get("delta", {}).get("content") or "")
+    return "".join(pieces)
+
+
+def cut_lengths(rng: random.Random, longest: int) -> Iterator[int]:
+    """Give after how many bytes a client leaves: sometimes at once, twice before any event."""
+    while True:
+        yield rng.choice((1, rng.randrange(1, 200), rng.randrange(1, longest)))
