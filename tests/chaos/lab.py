@@ -15,6 +15,7 @@ from inference.protocol.replicas import ReplicaState, RuntimeProfile
 from inference.relay.connect import UNREACHABLE, RedisError, connect
 from inference.relay.reaper import sweep
 from inference.relay.scripts import script
+from tests.gateways import GatewayHome
 from tests.inference.node.conftest import Node
 from tests.inference.relay.broker import Broker
 from tests.inference.worker.replicas import Client, make_job, make_spec
@@ -58,6 +59,12 @@ class Lab:
         assert node.process.stdout is not None
         threading.Thread(target=lambda: node.process.stdout.read(), daemon=True).start()
         return node
+
+    def open_gateways(self) -> GatewayHome:
+        """Prepare a place for gateways in front of the replicas."""
+        folder = self._folder / "gateways"
+        folder.mkdir()
+        return GatewayHome(folder, self.broker.url)
 
     def wait_until_ready(self, num_replicas: int = 2) -> None:
         """Return when so many replicas are ready."""

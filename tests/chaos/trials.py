@@ -7,13 +7,17 @@ import random
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Failed
 from inference.protocol.jobs import GenerationJob
 from tests.chaos.lab import NUM_SLOTS, Lab
+from tests.gateways import GatewayHome, Reader, cut_lengths, id_of, read_whole
 from tests.inference.worker.replicas import make_job
+
+NUM_CUT_STREAMS = 6
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,43 @@ async def _trouble_broker(lab: Lab, rounds: int, trouble: Callable[[Lab], None])
     return Outcome(num_jobs, num_broken)
 
 
+async def cut_streams(lab: Lab, rounds: int) -> Outcome:
+    """Streams are cut at random bytes and resumed at either gateway: all bytes come once."""
+    return await asyncio.to_thread(_cut_streams, lab, rounds)
+
+
+def _cut_streams(lab: Lab, rounds: int) -> Outcome:
+    home = lab.open_gateways()
+    ports = [gateway.port for gateway in home.start(2)]
+    num_cuts = num_broken = 0
+    try:
+        with ThreadPoolExecutor(NUM_CUT_STREAMS) as pool:
+            for number in range(rounds):
+                seeds = range(number * NUM_CUT_STREAMS, (number + 1) * NUM_CUT_STREAMS)
+                for cuts, is_whole in pool.map(lambda seed: _cut_stream(home, ports, seed), seeds):
+                    num_cuts += cuts
+                    num_broken += not is_whole
+    finally:
+        home.stop()
+    return Outcome(num_cuts, num_broken)
+
+
+def _cut_stream(home: GatewayHome, ports: list[int], seed: int) -> tuple[int, bool]:
+    """Read one stream in pieces; gives how often it was cut, and whether it is whole."""
+    rng = random.Random(seed)
+    body = {"model": "chat", "prompt": f"Once {seed}", "max_tokens": 200, "stream": True}
+    reader = Reader(home.key(), "/v1/completions", body)
+    num_cuts = 0
+    for length in cut_lengths(rng, longest=4000):
+        reader.read(rng.choice(ports), length)
+        if reader.is_finished:
+            break
+        num_cuts += 1
+    numbers = [int(id_of(event)) for event in reader.events]
+    is_gapless = numbers == list(range(1, len(numbers) + 1))
+    return num_cuts, is_gapless and reader.events == read_whole(home.key(), ports[0], reader.run)
+
+
 def _restart(lab: Lab) -> None:
     lab.broker.stop(signal.SIGKILL)
     time.sleep(1)
@@ -173,6 +214,7 @@ TRIALS: tuple[tuple[str, Trial, int], ...] = (
     ("P1 a paused replica wakes up, fenced", pause_replica, 1),
     ("P2 kill -9 of the node agent", kill_node_agent, 2),
     ("P3 kill -9 of a gateway stops its jobs", kill_gateway, 2),
+    ("P4 cuts of streams, resumed at either gateway", cut_streams, 3),
     ("P5 kill -9 of the Redis-protocol server", kill_broker, 2),
     ("P5 the Redis-protocol server paused 8 s", pause_broker, 1),
     ("P21 a request that crashes engines", crash_by_request, 2),

@@ -18,11 +18,16 @@ _IN_START = (ReplicaState.STARTING, ReplicaState.LOADING)
 
 
 async def stream_when_ready(
-    deployment: str, answer: Callable[[], Awaitable[HttpResponseBase]], *, is_native: bool
+    deployment: str,
+    answer: Callable[[], Awaitable[HttpResponseBase]],
+    *,
+    is_native: bool,
+    run_id: str | None = None,
 ) -> HttpResponseBase:
     """Give the streamed answer of ``answer``, which needs a ready replica.
 
     Where that takes long the stream begins before: then what fails is told as an event.
+    ``run_id`` is what it will be resumed by, if it may be.
     """
     if await is_ready(deployment):
         return await answer()
@@ -30,7 +35,7 @@ async def stream_when_ready(
     begins_at = monotonic() + PATIENCE_SECONDS
     async for progress in loading:
         if monotonic() >= begins_at:
-            return respond(_body(loading, progress, answer, is_native=is_native))
+            return respond(_body(loading, progress, answer, is_native=is_native), run_id)
     return await answer()
 
 

@@ -3,7 +3,6 @@
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 from django.http import HttpRequest, StreamingHttpResponse
@@ -11,7 +10,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from inference.protocol.jobs import GenerationJob
 from llamero import dispatch
 from llamero.accounts.selectors import Caller
-from llamero.api.generation import GenerationSettings
+from llamero.api.generation import GenerationSettings, Keep
 from llamero.api.native.completion_answer import CompletionRecipe
 from llamero.api.numbering import NumberedChunks
 from llamero.api.openai.recipes import ChatRecipe, TextRecipe
@@ -53,32 +52,29 @@ def make_run_id() -> str:
     return f"run_{secrets.token_hex(16)}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunKeeper:
-    """Makes one run resumable; give ``keep`` to whoever opens it."""
+def make_keep(
+    run_id: str | None, served: ServedModel, caller: Caller, recipe: Recipe
+) -> Keep | None:
+    """Give what makes a run resumable by its id, for whoever opens it; nothing without an id."""
+    if run_id is None:
+        return None
 
-    served: ServedModel
-    caller: Caller
-    recipe: Recipe
-    run_id: str = field(default_factory=make_run_id)
-
-    async def keep(self, jobs: Sequence[GenerationJob]) -> None:
-        """Keep what tells the run anew. Raises EngineError."""
-        kept = KeptRun(
-            jobs=tuple(job.id for job in jobs), model_pk=self.served.model_pk, recipe=self.recipe
-        )
+    async def keep(jobs: Sequence[GenerationJob]) -> None:
+        kept = KeptRun(jobs=tuple(job.id for job in jobs), model_pk=served.model_pk, recipe=recipe)
         document = msgspec.json.encode(kept)
         deadline = max(job.deadline for job in jobs)
-        await dispatch.get_dispatcher().keep_run(self.run_id, self.caller.owner, document, deadline)
+        await dispatch.get_dispatcher().keep_run(run_id, caller.owner, document, deadline)
+
+    return keep
 
 
-def read_resumable(request: HttpRequest, settings: GenerationSettings, num_jobs: int) -> bool:
-    """Whether a client wants to be able to come back to its stream."""
+def read_run_id(request: HttpRequest, settings: GenerationSettings, num_jobs: int) -> str | None:
+    """Give the id of a new run if the client wants to be able to come back to its stream."""
     word = request.headers.get(RESUMABLE_HEADER, "").strip().lower()
     if word not in _WORDS:
         raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} must be true or false.")
     if not _WORDS[word] or settings.is_without_work:
-        return False
+        return None
     if not settings.stream:
         raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} is only for stream: true.")
     if num_jobs > MAX_RESUMABLE_JOBS:
@@ -86,17 +82,17 @@ def read_resumable(request: HttpRequest, settings: GenerationSettings, num_jobs:
             f"A resumable request may have at most {MAX_RESUMABLE_JOBS} prompts times choices."
         )
         raise InvalidValue(RESUMABLE_HEADER, message)
-    return True
+    return make_run_id()
 
 
 async def stream_answer(
-    run: GenerationRun, recipe: StreamRecipe, keeper: RunKeeper | None
+    run: GenerationRun, recipe: StreamRecipe, run_id: str | None
 ) -> StreamingHttpResponse:
     """Answer with a run's events, numbered if it may be resumed; closes the run."""
     writer = recipe.make_writer()
-    if keeper is None:
+    if run_id is None:
         return await stream_run(run, writer)
-    return await stream_kept_run(run, NumberedChunks(writer, recipe.num_jobs), keeper.run_id)
+    return await stream_kept_run(run, NumberedChunks(writer, recipe.num_jobs), run_id)
 
 
 async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:

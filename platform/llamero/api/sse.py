@@ -72,18 +72,15 @@ async def stream_kept_run(
     except BaseException:
         await run.close()
         raise
-    response = respond(_body(run, writer, first))
-    response[RUN_HEADER] = run_id
-    return response
+    return respond(_body(run, writer, first), run_id)
 
 
-def respond(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
-    """Answer with a stream of events."""
-    return StreamingHttpResponse(
-        body,
-        content_type="text/event-stream",
-        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
-    )
+def respond(body: AsyncIterator[bytes], run_id: str | None = None) -> StreamingHttpResponse:
+    """Answer with a stream of events; ``run_id`` is what it may be resumed by."""
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    if run_id is not None:
+        headers[RUN_HEADER] = run_id
+    return StreamingHttpResponse(body, content_type="text/event-stream", headers=headers)
 
 
 def data_line(document: object) -> bytes:

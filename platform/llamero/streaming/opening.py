@@ -13,9 +13,10 @@ from llamero.api.loading import is_ready, watch_loading
 from llamero.api.model_choice import GENERATIVE, choose_model
 from llamero.api.openai.chat_request import read_chat_request
 from llamero.api.resuming import (
-    RunKeeper,
     SocketRecipe,
     find_kept_run,
+    make_keep,
+    make_run_id,
     no_such_run,
     reopen_run,
 )
@@ -51,11 +52,10 @@ async def open_chat(
     if not await is_ready(served.deployment):
         async for progress in watch_loading(served.deployment):
             await tell_loading(served.id, progress)
-    keeper = RunKeeper(served, caller, SocketRecipe(served.id)) if is_resumable else None
-    run = await generation.open_chat(
-        served=served, request=request, caller=caller, keep=keeper and keeper.keep
-    )
-    return Chat(served.id, run, keeper and keeper.run_id)
+    run_id = make_run_id() if is_resumable else None
+    keep = make_keep(run_id, served, caller, SocketRecipe(served.id))
+    run = await generation.open_chat(served=served, request=request, caller=caller, keep=keep)
+    return Chat(served.id, run, run_id)
 
 
 async def resume_chat(run_id: str, caller: Caller) -> Chat:

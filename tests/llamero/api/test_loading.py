@@ -63,6 +63,20 @@ async def test_a_stream_shows_how_far_the_model_is_and_then_answers(
     assert answer.body.count(b"Hel") == 1
 
 
+async def test_a_stream_that_may_be_resumed_tells_its_id_while_the_model_loads(
+    sleeping: SleepingDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PATIENCE_SECONDS", 0.0)
+    path, body = STREAMS[0]
+    exchange = start("POST", path, body, headers={"X-Llamero-Resumable": "true"})
+    await exchange.wait_for(b": loading progress=0.43\n\n")
+    run = exchange.answer.headers["x-llamero-run"]
+    sleeping.is_loaded.set()
+    whole = await exchange.finish()
+    again = await get(f"/v1/runs/{run}/events")
+    assert again.data == whole.data
+
+
 async def test_a_model_that_is_soon_there_answers_as_if_it_always_was(
     sleeping: SleepingDispatcher,
 ) -> None:

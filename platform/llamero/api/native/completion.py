@@ -17,7 +17,7 @@ from llamero.api.native.completion_request import CompletionSerializer, read_com
 from llamero.api.native.view import NativeView
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.questions import ask_text
-from llamero.api.resuming import RunKeeper, read_resumable, stream_answer
+from llamero.api.resuming import make_keep, read_run_id, stream_answer
 
 
 class CompletionView(NativeView):
@@ -32,7 +32,7 @@ class CompletionView(NativeView):
         num_prompts, settings = len(self.completion.prompts), self.completion.settings
         check_num_jobs(num_prompts, settings)
         num_jobs = num_prompts * settings.num_choices
-        self.is_resumable = read_resumable(request, settings, num_jobs)
+        self.run_id = read_run_id(request, settings, num_jobs)
         self.served = self.find_model(request, GENERATIVE, body)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
@@ -40,7 +40,10 @@ class CompletionView(NativeView):
         if not self.completion.settings.stream:
             return await self._generate(request)
         return await stream_when_ready(
-            self.served.deployment, lambda: self._generate(request), is_native=True
+            self.served.deployment,
+            lambda: self._generate(request),
+            is_native=True,
+            run_id=self.run_id,
         )
 
     async def _generate(self, request: Request) -> HttpResponseBase:
@@ -58,16 +61,16 @@ class CompletionView(NativeView):
         num_jobs = len(prompts) * settings.num_choices
         recipe = CompletionRecipe(answer=answer, num_jobs=num_jobs)
         caller = caller_of(request)
-        keeper = RunKeeper(self.served, caller, recipe) if self.is_resumable else None
+        keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_run(
             served=self.served,
             prompts=prompts,
             settings=settings,
             caller=caller,
-            keep=keeper and keeper.keep,
+            keep=keep,
         )
         if settings.stream:
-            return await stream_answer(run, recipe, keeper)
+            return await stream_answer(run, recipe, self.run_id)
         documents = [answer.whole(choice) for choice in await collect(run, num_jobs)]
         return json_response(documents[0] if num_jobs == 1 else documents)
 

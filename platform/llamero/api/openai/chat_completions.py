@@ -15,7 +15,7 @@ from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
 from llamero.api.openai.envelope import Envelope, make_envelope
 from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.openai.recipes import ChatRecipe
-from llamero.api.resuming import RunKeeper, read_resumable, stream_answer
+from llamero.api.resuming import make_keep, read_run_id, stream_answer
 
 
 class ChatCompletionsView(AsyncAPIView):
@@ -28,7 +28,7 @@ class ChatCompletionsView(AsyncAPIView):
         body = read_json_object(request._request)
         self.chat = read_chat_request(body)
         settings = self.chat.settings
-        self.is_resumable = read_resumable(request, settings, settings.num_choices)
+        self.run_id = read_run_id(request, settings, settings.num_choices)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
@@ -37,7 +37,10 @@ class ChatCompletionsView(AsyncAPIView):
         if not self.chat.settings.stream:
             return await self._generate(request)
         return await stream_when_ready(
-            self.served.deployment, lambda: self._generate(request), is_native=False
+            self.served.deployment,
+            lambda: self._generate(request),
+            is_native=False,
+            run_id=self.run_id,
         )
 
     async def _generate(self, request: Request) -> HttpResponseBase:
@@ -48,12 +51,10 @@ class ChatCompletionsView(AsyncAPIView):
             num_choices=settings.num_choices,
             include_usage=self.chat.include_usage,
         )
-        keeper = RunKeeper(self.served, caller, recipe) if self.is_resumable else None
-        run = await open_chat(
-            served=self.served, request=self.chat, caller=caller, keep=keeper and keeper.keep
-        )
+        keep = make_keep(self.run_id, self.served, caller, recipe)
+        run = await open_chat(served=self.served, request=self.chat, caller=caller, keep=keep)
         if settings.stream:
-            return await stream_answer(run, recipe, keeper)
+            return await stream_answer(run, recipe, self.run_id)
         choices = await collect(run, settings.num_choices)
         document = _completion(envelope, choices, has_logprobs=settings.num_logprobs is not None)
         if settings.num_prompt_logprobs is not None:

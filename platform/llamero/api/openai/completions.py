@@ -19,7 +19,7 @@ from llamero.api.openai.logprobs import LegacyLogprobs, join_legacy, prompt_logp
 from llamero.api.openai.recipes import TextRecipe
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.questions import ask_text
-from llamero.api.resuming import RunKeeper, read_resumable, stream_answer
+from llamero.api.resuming import make_keep, read_run_id, stream_answer
 
 
 class CompletionsView(AsyncAPIView):
@@ -34,7 +34,7 @@ class CompletionsView(AsyncAPIView):
         num_prompts, settings = len(self.completion.prompts), self.completion.settings
         check_num_jobs(num_prompts, settings)
         num_jobs = num_prompts * settings.num_choices
-        self.is_resumable = read_resumable(request, settings, num_jobs)
+        self.run_id = read_run_id(request, settings, num_jobs)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
@@ -43,7 +43,10 @@ class CompletionsView(AsyncAPIView):
         if not self.completion.settings.stream:
             return await self._generate(request)
         return await stream_when_ready(
-            self.served.deployment, lambda: self._generate(request), is_native=False
+            self.served.deployment,
+            lambda: self._generate(request),
+            is_native=False,
+            run_id=self.run_id,
         )
 
     async def _generate(self, request: Request) -> HttpResponseBase:
@@ -62,16 +65,16 @@ class CompletionsView(AsyncAPIView):
             include_usage=completion.include_usage,
         )
         caller = caller_of(request)
-        keeper = RunKeeper(self.served, caller, recipe) if self.is_resumable else None
+        keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_run(
             served=self.served,
             prompts=prompts,
             settings=completion.settings,
             caller=caller,
-            keep=keeper and keeper.keep,
+            keep=keep,
         )
         if completion.settings.stream:
-            return await stream_answer(run, recipe, keeper)
+            return await stream_answer(run, recipe, self.run_id)
         tried = await collect(run, len(prompts) * num_tried)
         kept = _keep_best(tried, num_tried, completion.num_returned)
         choices = []
