@@ -10,9 +10,7 @@ from inference.embedding.shared_thread import SharedThread
 from inference.embedding.thread import EmbeddingThread
 from inference.engine.runner import EventSink, Runner
 from inference.engine.thread import EngineThread
-from inference.protocol.replicas import ModelKind, ReplicaSpec
-
-FAKE_PREFIX = "fake:"
+from inference.protocol.replicas import FAKE_PREFIX, ModelKind, ReplicaSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,13 @@ import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
 
 from inference.node.agent import STEP_SECONDS, NodeAgent
+from inference.node.fetching import ControlPlane
+from inference.node.file_cache import FileCache
+from inference.node.model_files import ModelFiles
 from inference.node.orphan import die_with_parent
 from inference.relay.connect import SyncRedis, connect
 from inference.relay.mailbox import WakeInbox
@@ -46,7 +50,7 @@ def main() -> int:
         level=os.environ.get("LLAMERO_LOG_LEVEL", "INFO"), format="%(levelname)s %(message)s"
     )
     redis = connect()
-    agent = NodeAgent(redis, os.environ.get("LLAMERO_NODE") or socket.gethostname())
+    agent = NodeAgent(redis, os.environ.get("LLAMERO_NODE") or socket.gethostname(), read_files())
     alarm = Alarm()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -61,6 +65,20 @@ def main() -> int:
         alarm.wait(STEP_SECONDS)
     agent.wait_for_stops(alarm.wait)
     return 0
+
+
+def read_files() -> ModelFiles:
+    """Set up where model files come from; raises ValueError for a bad variable.
+
+    Without LLAMERO_CONTROL_URL they must lie where the control plane has them: shared storage.
+    """
+    home = Path(os.environ.get("LLAMERO_HOME") or "var")
+    limit = os.environ.get("LLAMERO_NODE_CACHE_BYTES") or "0"
+    if not limit.isdecimal():
+        raise ValueError("LLAMERO_NODE_CACHE_BYTES must be a whole number of bytes")
+    url = os.environ.get("LLAMERO_CONTROL_URL")
+    source = ControlPlane(url, os.environ.get("LLAMERO_NODE_TOKEN") or "") if url else None
+    return ModelFiles(FileCache(home / "fetched", int(limit)), source)
 
 
 def _pass_on_wakes(redis: SyncRedis, node: str, alarm: Alarm) -> None:

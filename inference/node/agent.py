@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inference.node.devices import DeviceList, num_usable_cores
+from inference.node.model_files import ModelFiles
 from inference.node.seat import Seat
 from inference.protocol.nodes import NodeStatus
 from inference.protocol.replicas import ReplicaSpec, ReplicaState
@@ -33,8 +34,9 @@ class NodeAgent:
     While the server is out of reach it keeps what runs running.
     """
 
-    def __init__(self, redis: SyncRedis, node: str) -> None:
+    def __init__(self, redis: SyncRedis, node: str, files: ModelFiles) -> None:
         self.node = node
+        self._files = files
         self._redis = redis
         self._desired = DesiredState(redis)
         self._registry = ReplicaRegistry(redis)
@@ -123,7 +125,8 @@ class NodeAgent:
                     del self._seats[replica]
         for replica, spec in wanted.items():
             if replica not in self._seats:
-                self._seats[replica] = Seat(spec, self.node)
+                self._seats[replica] = Seat(spec, self.node, self._files)
+        self._files.want(seat.spec for seat in self._seats.values())
 
     def _start_due(self, now: float) -> None:
         for replica, seat in self._seats.items():

@@ -2,6 +2,7 @@
 
 import signal
 
+from inference.node.model_files import ModelFiles
 from inference.node.replica_process import ReplicaProcess
 from inference.node.restart_policy import RestartPolicy
 from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
@@ -15,12 +16,13 @@ KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class Seat:
     """Holds a spec's process through starts, exits and stops; the agent passes the clock in."""
 
-    def __init__(self, spec: ReplicaSpec, node: str) -> None:
+    def __init__(self, spec: ReplicaSpec, node: str, files: ModelFiles) -> None:
         self.spec = spec
         self.process: ReplicaProcess | None = None
         self.reason = ""
         self._bad_sha256 = ""
         self._node = node
+        self._files = files
         self._policy = RestartPolicy()
         self._kill_at: float | None = None
 
@@ -30,11 +32,13 @@ class Seat:
         return self._kill_at is not None
 
     def start_if_due(self, now: float) -> bool:
-        """Start the process unless it runs, stops or pauses; True if it was started."""
+        """Start the process unless it runs, stops, pauses or lacks files; tells if it did."""
         if self.process or self.is_stopping or not self._policy.can_start(now):
             return False
         try:
-            self.process = ReplicaProcess(self.spec, self._node, self._policy.num_failures(now))
+            if (local := self._files.localize(self.spec)) is None:
+                return False
+            self.process = ReplicaProcess(local, self._node, self._policy.num_failures(now))
         except OSError as error:
             self.reason = f"could not start: {error}"
             self._policy.record_failure(now)
@@ -76,8 +80,12 @@ class Seat:
 
     def status(self, now: float) -> ReplicaStatus:
         """Describe a replica that is not running, in place of its own heartbeat."""
+        progress = 0.0
         if self._policy.has_given_up:
             state, reason = ReplicaState.FAILED, self.reason
+        elif self._files.lacks(self.spec):
+            state = ReplicaState.STARTING
+            reason, progress = self._files.describe(self.spec)
         else:
             state, reason = ReplicaState.STARTING, self.reason
             if seconds := self._policy.seconds_left(now):
@@ -87,10 +95,11 @@ class Seat:
             deployment=self.spec.deployment,
             node=self._node,
             state=state,
+            progress=progress,
             reason=reason,
             bad_sha256=self._bad_sha256,
             kind=self.spec.kind,
             num_slots=self.spec.profile.num_slots,
             generation=self.spec.generation,
-            num_failures=self._policy.num_failures(now),
+            num_failures=max(self._policy.num_failures(now), self._files.num_failures(self.spec)),
         )

@@ -1,6 +1,7 @@
 """Replicas as values: what one should be (spec), what it is (status), what it has done (stats)."""
 
 from enum import StrEnum
+from itertools import zip_longest
 
 import msgspec
 
@@ -115,6 +116,8 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MAX_LORA_SCALE = 100.0
+# What stands for a model without weights, in place of a path.
+FAKE_PREFIX = "fake:"
 
 
 class LoraAdapter(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +150,19 @@ class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
     loras: tuple[LoraAdapter, ...] = ()
     profile: RuntimeProfile = RuntimeProfile()
     generation: int = 1
+
+    @property
+    def hashed_files(self) -> tuple[tuple[str, str], ...]:
+        """All files to load, drafts and adapters too, each with its hash, "" where not known."""
+        if self.files and self.files[0].startswith(FAKE_PREFIX):
+            return ()
+        models = ((self.files, self.sha256), (self.draft_files, self.draft_sha256))
+        found = [
+            pair
+            for files, hashes in models
+            for pair in zip_longest(files, hashes[: len(files)], fillvalue="")
+        ]
+        return (*found, *((adapter.file, adapter.sha256) for adapter in self.loras))
 
 
 class ReplicaState(StrEnum):

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ class DemandBoard:
 
     def used_at(self) -> dict[str, float]:
         """Give when each deployment was last wanted."""
-        rows = self._redis.zrange(USED, 0, -1, withscores=True)
+        rows: Any = self._redis.zrange(USED, 0, -1, withscores=True)
         return {text_of(name): float(time) for name, time in rows}
 
     def note_uses(self, deployments: Iterable[str], now: float) -> None:
@@ -74,7 +75,8 @@ class DemandBoard:
     def keep_numbers(self, numbers: Mapping[str, int]) -> None:
         """Keep what ``next_numbers`` gives: a name is never used again."""
         if numbers:
-            self._redis.hset(NUMBERS, mapping=dict(numbers))
+            rows: dict[Any, Any] = dict(numbers)
+            self._redis.hset(NUMBERS, mapping=rows)
 
 
 class ControllerLease:

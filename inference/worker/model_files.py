@@ -3,15 +3,12 @@
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ReplicaSpec
 
 logger = logging.getLogger(__name__)
-FAKE_PREFIX = "fake:"
 _CHUNK_BYTES = 4 << 20
 
 
@@ -30,19 +27,8 @@ def verify_files(spec: ReplicaSpec, home: Path) -> None:
     That is the model's files, its draft's, and its adapters'. A stamp of inode, size and time
     under ``home`` tells that a file was checked before.
     """
-    if spec.files and spec.files[0].startswith(FAKE_PREFIX):
-        return
-    for name, sha256 in _files_of(spec):
+    for name, sha256 in spec.hashed_files:
         _verify_file(Path(name), sha256, home / "verified")
-
-
-def _files_of(spec: ReplicaSpec) -> Iterator[tuple[str, str]]:
-    """Give all files that the replica will load, each with its hash, empty where not known."""
-    yield from zip_longest(spec.files, spec.sha256[: len(spec.files)], fillvalue="")
-    yield from zip_longest(
-        spec.draft_files, spec.draft_sha256[: len(spec.draft_files)], fillvalue=""
-    )
-    yield from ((adapter.file, adapter.sha256) for adapter in spec.loras)
 
 
 def _verify_file(path: Path, sha256: str, stamps: Path) -> None:

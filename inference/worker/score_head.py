@@ -6,8 +6,7 @@ from pathlib import Path
 from inference.gguf.header import read_header
 from inference.gguf.verdict import GgufRejected
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.replicas import ModelKind, ReplicaSpec
-from inference.worker.model_files import FAKE_PREFIX
+from inference.protocol.replicas import FAKE_PREFIX, ModelKind, ReplicaSpec
 
 _HEAD_PREFIX = "cls."
 

@@ -118,10 +118,10 @@ def _start_missing(
 def _first_numbers(world: World) -> dict[str, int]:
     """Give each deployment's first unused number; those of lost nodes may still be in use."""
     numbers = dict(world.next_numbers)
-    specs = [spec for specs in world.placed.values() for spec in specs]
-    for one in (*specs, *world.statuses):
-        following = number_of(one.replica) + 1
-        numbers[one.deployment] = max(numbers.get(one.deployment, 0), following)
+    named = [(s.deployment, s.replica) for specs in world.placed.values() for s in specs]
+    named += [(status.deployment, status.replica) for status in world.statuses]
+    for deployment, replica in named:
+        numbers[deployment] = max(numbers.get(deployment, 0), number_of(replica) + 1)
     return numbers
 
 
