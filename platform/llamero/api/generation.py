@@ -130,9 +130,9 @@ async def _submit(jobs: Sequence[GenerationJob], served: ServedModel) -> list[Jo
             streams.append(stream)
     except BaseException:
         # Also when the client goes: nobody knows of the jobs submitted so far, durable or not.
-        for stream in streams:
-            await stream.cancel()
-            await stream.close()
+        for submitted in streams:
+            await submitted.cancel()
+            await submitted.close()
         raise
     return streams
 
