@@ -1,5 +1,6 @@
 """One desired replica on this node: whether it runs, waits to be restarted, or has failed."""
 
+import os
 import signal
 
 from inference.node.model_files import ModelFiles
@@ -8,7 +9,8 @@ from inference.node.restart_policy import RestartPolicy
 from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
 from inference.relay.reaper import ReplicaEnd
 
-STOP_SECONDS = 6.0
+# A replica's drain, and a moment to say so.
+STOP_SECONDS = float(os.environ.get("LLAMERO_DRAIN_SECONDS") or 4.5) + 1.5
 # What an operator or the kernel's memory killer sends: no fault of the replica's own code.
 KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 

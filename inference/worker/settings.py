@@ -9,7 +9,7 @@ import msgspec
 
 from inference.protocol.replicas import ReplicaSpec
 
-DEFAULT_DRAIN_SECONDS = 4.5  # below the 6 s after which the node agent kills
+DEFAULT_DRAIN_SECONDS = 4.5  # the node agent kills 1.5 s later
 
 
 @dataclass(frozen=True, slots=True)
