@@ -126,7 +126,7 @@ class _Parser:
             return Chars(UNICODE)
         if char == '"':
             literal = self._take(_LITERAL) or refuse("A literal is malformed", start)
-            return Text("".join(map(_spelled, _CHAR.findall(literal[1]))))
+            return self._literal(_CHAR.findall(literal[1]), start)
         if char == "[":
             found = self._take(_CLASS) or refuse("A class is malformed", start)
             return self._class(found, start)
@@ -146,6 +146,12 @@ class _Parser:
             refuse("A group is never closed", start)
         self._at += 1
         return node
+
+    def _literal(self, chars: list[str], start: int) -> Node:
+        codes = [_code(char) for char in chars]
+        if not all(intersect(((code, code),), UNICODE) for code in codes):
+            refuse("A literal has an escape of no character", start)
+        return Text("".join(map(chr, codes)))
 
     def _class(self, found: re.Match[str], start: int) -> Node:
         chars = _CHAR.findall(found[2])
@@ -188,15 +194,9 @@ class _Parser:
         return found
 
 
-def _spelled(char: str) -> str:
-    """Give the character that one unit of a literal stands for."""
-    code = _code(char)
-    return chr(code) if intersect(((code, code),), UNICODE) else "\ufffd"
-
-
 def _code(char: str) -> int:
     if len(char) == 1:
         return ord(char)
     if char[1] in "xuU":
-        return min(int(char[2:], 16), 0x10FFFF)
+        return int(char[2:], 16)
     return ord(_CONTROLS.get(char[1], char[1]))

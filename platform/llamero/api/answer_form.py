@@ -12,7 +12,8 @@ from inference.protocol.errors import EngineError
 from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 from inference.text.plain_forms import choices_to_grammar, pattern_to_grammar
-from llamero.errors import InvalidValue, NotSupported
+from llamero.api.json_body import parse_json
+from llamero.errors import InvalidValue, LlameroError, NotSupported
 
 # Each grammar and what it is made from have at most 64 KiB.
 _NUM_CACHED = 64
@@ -83,9 +84,9 @@ def _read_guided_schema(value: Any, param: str) -> str:
     """Read vLLM's schema, which may be the text of one."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise InvalidValue(param, f"{param} must be a JSON schema.") from None
+            value = parse_json(value.encode())
+        except LlameroError:
+            raise InvalidValue(param, f"{param} must be a JSON schema, in strict JSON.") from None
     return _read_schema(value, param)
 
 

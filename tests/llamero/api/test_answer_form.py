@@ -160,6 +160,11 @@ async def test_vllms_fields_are_taken_everywhere(
     ("field", "value", "param"),
     [
         ("guided_json", "{", "guided_json"),
+        ("guided_json", '{"const": NaN}', "guided_json"),
+        ("guided_json", '{"type": "number", "maximum": 1e999}', "guided_json"),
+        ("guided_json", '{"type": "string", "type": "integer"}', "guided_json"),
+        ("guided_json", r'{"const": "\ud800"}', "guided_json"),
+        ("guided_json", '{"const": ' + "9" * 5000 + "}", "guided_json"),
         ("guided_json", {"not": {}}, "guided_json"),
         ("guided_regex", r"(a)\1", "guided_regex"),
         ("guided_regex", r"\bword", "guided_regex"),

@@ -75,6 +75,18 @@ async def test_a_stream_has_no_done_marker(dispatcher: FakeDispatcher) -> None:
     assert last["stop_type"] == "eos"
 
 
+async def test_a_stream_tells_every_token(dispatcher: FakeDispatcher) -> None:
+    dispatcher.script = lambda job: [
+        Tokens("", (5,)),
+        Tokens("é", (6,)),
+        Tokens("", (2,)),
+        Done(FinishReason.EOS, 1, 0, 3),
+    ]
+    frames = (await post(URL, {"prompt": "x", "stream": True})).chunks
+    assert [frame["content"] for frame in frames] == ["é", ""]
+    assert [frame["tokens"] for frame in frames] == [[5, 6], [2]]
+
+
 async def test_several_prompts_make_a_list(dispatcher: FakeDispatcher) -> None:
     document = (await post(URL, {"prompt": ["A", [66, 67]], "n_predict": 1})).json()
     assert [(one["index"], one["prompt"]) for one in document] == [(0, "A"), (1, "BC")]

@@ -159,9 +159,12 @@ class CompletionChunks:
     num_jobs: int
     is_native: bool = True
     _choices: list[Choice] = field(default_factory=list)
+    _held: list[list[int]] = field(default_factory=list)
+    """By choice, the tokens whose text is not complete yet: they come with it."""
 
     def __post_init__(self) -> None:
         self._choices = [Choice(index) for index in range(self.num_jobs)]
+        self._held = [[] for _ in range(self.num_jobs)]
 
     def start(self) -> bytes:
         """Give nothing: the first frame is the first text."""
@@ -181,6 +184,7 @@ class CompletionChunks:
                 return self._write_progress(choice, content)
             case Done():
                 document = self.answer.ending(index, content, choice.slot)
+                document["tokens"] = self._held[index]
                 document["has_new_line"] = any("\n" in text for text in choice.texts)
                 return data_line(self.answer.select(document))
         return b""
@@ -193,12 +197,12 @@ class CompletionChunks:
         choice.token_ids.extend(content.token_ids)
         if "\n" in content.text and not choice.texts:
             choice.texts.append("\n")
+        held = self._held[choice.index]
+        held.extend(content.token_ids)
         if not content.text and not content.logprobs:
             return b""
-        frame = self._frame(choice) | {
-            "content": content.text,
-            "tokens": list(content.token_ids),
-        }
+        frame = self._frame(choice) | {"content": content.text, "tokens": held[:]}
+        held.clear()
         if content.logprobs:
             frame["completion_probabilities"] = self.answer.probabilities(content.logprobs)
         return data_line(frame)
