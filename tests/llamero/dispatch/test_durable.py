@@ -1,6 +1,7 @@
 """A durable job goes on without its reader, and whoever owns it reads all of it elsewhere."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -77,3 +78,22 @@ async def test_it_ends_when_it_is_cancelled(dispatcher, other_gateway, replica):
     await again.cancel()
     [end] = await read(again)
     assert end.finish_reason == "cancelled"
+
+
+async def test_what_is_kept_of_a_run_is_its_owners(dispatcher, other_gateway, replica):
+    deadline = time.time() + 60
+    await dispatcher.keep_run("run_1", "alice", b"recipe", deadline)
+    assert await other_gateway.find_run("run_1", "alice") == b"recipe"
+    assert await other_gateway.find_run("run_1", "bob") is None
+    assert await other_gateway.find_run("run_2", "alice") is None
+    lasts = replica.redis.ttl(keys.kept_key("alice", "run_1"))
+    assert lasts > keys.DURABLE_RETENTION_SECONDS + 60
+
+
+async def test_any_gateway_stops_it_and_its_reader_hears_of_it(dispatcher, other_gateway, replica):
+    stream = await submit(dispatcher, is_durable=True)
+    assert await other_gateway.cancel_jobs([stream.job.id, "unknown"])
+    [end] = await read(stream)
+    assert end.finish_reason == "cancelled"
+    assert await other_gateway.cancel_jobs([stream.job.id])
+    assert not await other_gateway.cancel_jobs(["nothing"])
