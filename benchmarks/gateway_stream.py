@@ -37,7 +37,7 @@ class TimerDispatcher:
     running: dict[Any, int] = field(default_factory=dict)
     timer: Any = None
 
-    async def facts(self, deployment: str) -> Any:
+    async def facts(self, deployment: str, *, waits: bool = True) -> Any:
         from inference.protocol.replicas import ModelFacts
 
         return ModelFacts(num_vocab=50_000, context_length=8192)

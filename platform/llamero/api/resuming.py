@@ -1,5 +1,6 @@
 """Streams that outlive their connection: what is kept of them, and how their readers come back."""
 
+import logging
 import re
 import secrets
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run, stream_run
 from llamero.errors import InvalidValue, LlameroError
 from models_registry.selectors import ServedModel
+
+logger = logging.getLogger(__name__)
 
 RESUMABLE_HEADER = "X-Llamero-Resumable"
 MAX_RESUMABLE_JOBS = 16
@@ -100,7 +103,7 @@ async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:
     document = None
     if _RUN_ID.fullmatch(run_id):
         document = await dispatch.get_dispatcher().find_run(run_id, caller.owner)
-    kept = None if document is None else _decoder.decode(document)
+    kept = None if document is None else _read_kept(document)
     if kept is None or not caller.may_use(kept.model_pk):
         raise no_such_run()
     return kept
@@ -121,6 +124,15 @@ async def reopen_run(kept: KeptRun, caller: Caller) -> GenerationRun:
             await stream.close()
         raise
     return GenerationRun(streams, is_durable=True)
+
+
+def _read_kept(document: bytes) -> KeptRun | None:
+    """Read what was kept; what another version of the program wrote is as good as expired."""
+    try:
+        return _decoder.decode(document)
+    except msgspec.DecodeError as error:
+        logger.warning("A kept run cannot be read: %s", error)
+        return None
 
 
 def no_such_run() -> LlameroError:

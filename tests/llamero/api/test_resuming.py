@@ -235,6 +235,14 @@ async def test_one_whose_events_are_gone_is_unknown(dispatcher: FakeDispatcher) 
     assert (await start("DELETE", f"/v1/runs/{run}").finish()).status == 404
 
 
+async def test_one_that_another_version_kept_is_unknown(dispatcher: FakeDispatcher) -> None:
+    whole = await post("/v1/chat/completions", CHAT, headers=RESUMABLE)
+    [place] = dispatcher.kept
+    dispatcher.kept[place] = b'{"recipe":{"type":"song"}}'
+    answer = await resume(whole.headers["x-llamero-run"], "")
+    assert answer.error["code"] == "run_not_found"
+
+
 @pytest.mark.parametrize("last", ["x", "-1", "1.2", "1" * 30, "1.", "٣"])
 async def test_a_place_that_is_none_is_named(dispatcher: FakeDispatcher, last: str) -> None:
     whole = await post("/v1/chat/completions", CHAT, headers=RESUMABLE)
