@@ -1,6 +1,7 @@
 """A chat outlives its socket, and whoever owns it goes on with it on another."""
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
@@ -71,6 +72,26 @@ async def test_it_is_told_whole_to_who_has_nothing(
     again = await receive_until(socket, "done")
     told = [frame | {"id": "a"} for frame in again[1:]]
     assert told == whole[1:]
+
+
+async def test_it_is_whole_however_often_its_sockets_close(
+    socket: WebsocketCommunicator, connect: Connect, issued: IssuedKey, dispatcher: FakeDispatcher
+) -> None:
+    rng = random.Random(7)
+    dispatcher.pieces, dispatcher.step_seconds = PIECES * 4, 0.002
+    await socket.send_json_to(start_frame(resumable=True))
+    told = [await receive(socket)]
+    run = told[0]["run"]
+    for _ in range(15):
+        told += [await receive(socket) for _ in range(rng.randrange(6))]
+        await socket.disconnect()
+        socket = await open_socket(connect, issued)
+        known = sum(frame["type"] == "delta" for frame in told)
+        await socket.send_json_to(resume_frame(run, known))
+    told += await receive_until(socket, "done", "error")
+    deltas = [frame for frame in told if frame["type"] == "delta"]
+    assert [frame["seq"] for frame in deltas] == list(range(1, 4 * len(PIECES) + 1))
+    assert text_of(told) == "".join(PIECES * 4)
 
 
 async def test_nobody_else_finds_it(
