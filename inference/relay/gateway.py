@@ -233,7 +233,7 @@ def broker_unavailable() -> EngineError:
     )
 
 
-def read_outlook(raw: bytes | None) -> Outlook | None:
+def read_outlook(raw: bytes | str | None) -> Outlook | None:
     """Read what the controller says; None for nothing, or the word of another version."""
     try:
         return _outlooks.decode(raw) if raw else None

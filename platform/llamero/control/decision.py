@@ -23,6 +23,7 @@ from llamero.control.world import (
     number_of,
     sum_loads,
 )
+from models_registry.models import DeploymentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Decision:
     """The specs of every live node, each deployment's state, and what to remember.
 
     ``asleep`` are deployments whose use is to be forgotten; ``busy`` those that are used now;
-    ``expected`` those that will have a replica although none has begun to start.
+    ``expected`` those that will have a replica, although none may have begun to start.
     """
 
     specs: dict[str, tuple[ReplicaSpec, ...]]
@@ -73,12 +74,18 @@ def decide(world: World, memory: Memory) -> Decision:
     obstacles = _start_missing(world, loads, turns, placer, numbers)
     for deployment in placer.asleep:
         paces[deployment] = Pace(0)
+    verdicts = _judge(world, paces, turns, placer, obstacles)
     return Decision(
         specs={node: _ordered(specs) for node, specs in placer.chosen.items()},
-        verdicts=_judge(world, paces, obstacles),
+        verdicts=verdicts,
         asleep=frozenset(placer.asleep),
         busy=frozenset(name for name, load in loads.items() if load.is_busy),
-        expected=frozenset(name for name, obstacle in obstacles.items() if obstacle.will_pass),
+        expected=frozenset(
+            name
+            for name, verdict in verdicts.items()
+            if verdict.state is DeploymentState.LOADING
+            or (name in obstacles and obstacles[name].will_pass)
+        ),
         next_numbers=numbers,
         memory=Memory(paces, sight),
     )
@@ -126,16 +133,25 @@ def _first_numbers(world: World) -> dict[str, int]:
 
 
 def _judge(
-    world: World, paces: Mapping[str, Pace], obstacles: Mapping[str, Obstacle]
+    world: World,
+    paces: Mapping[str, Pace],
+    turns: Mapping[str, Turn],
+    placer: Placer,
+    obstacles: Mapping[str, Obstacle],
 ) -> dict[str, Verdict]:
     statuses = group_statuses(world.statuses)
+    placed = {spec.deployment for specs in placer.chosen.values() for spec in specs}
+    placed |= {name for name, turn in turns.items() if turn.keep}  # on silent nodes, too
     verdicts = {}
     for target in world.targets:
         name = target.deployment
         num_wanted = paces[name].num_wanted if name in paces else 0
-        obstacle = obstacles.get(name)
         verdicts[name] = observe(
-            target, statuses.get(name, ()), num_wanted=num_wanted, obstacle=obstacle
+            target,
+            statuses.get(name, ()),
+            num_wanted=num_wanted,
+            is_placed=name in placed,
+            obstacle=obstacles.get(name),
         )
     return verdicts
 

@@ -26,10 +26,12 @@ def observe(
     statuses: Sequence[ReplicaStatus],
     *,
     num_wanted: int = 1,
+    is_placed: bool = False,
     obstacle: Obstacle | None = None,
 ) -> Verdict:
     """Judge a deployment; ``obstacle`` tells why it could not be placed.
 
+    One that was placed loads, also before its process is heard of.
     A ready replica of an older generation still counts as ready.
     """
     if not target.enabled:
@@ -43,7 +45,7 @@ def observe(
     current = [status for status in statuses if status.generation == target.generation]
     if reason := _find_failure(current):
         return Verdict(DeploymentState.FAILED, reason)
-    if any(status.state in IN_START for status in current):
+    if is_placed or any(status.state in IN_START for status in current):
         return Verdict(DeploymentState.LOADING)
     if obstacle is not None and obstacle.will_pass:
         return Verdict(DeploymentState.LOADING, obstacle.reason)

@@ -79,7 +79,9 @@ def carry_out(redis: SyncRedis, world: World, decision: Decision) -> None:
             names = ", ".join(spec.replica for spec in specs)
             logger.info("node %s should run %s", node, names or "nothing")
     board.note_uses(decision.busy, world.now)
-    board.forget_uses({name: world.used_at.get(name, 0.0) for name in decision.asleep})
+    known = {target.deployment for target in world.targets}
+    idle = decision.asleep | (set(world.used_at) - known)
+    board.forget_uses({name: world.used_at.get(name, 0.0) for name in idle})
     board.expect(decision.expected, world.now)
     board.publish(
         {

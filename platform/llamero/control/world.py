@@ -86,7 +86,7 @@ class Sight:
 
 SILENCE_SECONDS = 5.0
 """On top of a heartbeat's lease: how long a silent node keeps its replicas."""
-BREAK_SECONDS = 3.0
+BREAK_SECONDS = 10.0
 """A controller that has not looked for so long knows nothing of how long a silence lasts."""
 
 

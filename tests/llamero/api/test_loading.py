@@ -129,7 +129,7 @@ async def test_a_prompt_that_is_refused_after_loading_is_told_in_the_stream(
     sleeping: SleepingDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "PATIENCE_SECONDS", 0.0)
-    exchange = start("POST", "/v1/completions", {**STREAMS[1][1], "prompt": "x" * 10_000})  # type: ignore[dict-item]
+    exchange = start("POST", "/v1/completions", {**STREAMS[1][1], "prompt": "x" * 10_000})
     await exchange.wait_for(b": loading")
     sleeping.is_loaded.set()
     (chunk,) = (await exchange.finish()).chunks

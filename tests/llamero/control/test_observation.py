@@ -88,3 +88,7 @@ def test_gateways_learn_whether_to_wait_and_how_long() -> None:
     for state, prospect in prospects.items():
         outlook = describe_outlook(target, Verdict(state, "why"))
         assert outlook == Outlook(prospect=prospect, reason="why", patience_seconds=30)
+
+
+def test_one_that_was_placed_loads_before_it_is_heard_of() -> None:
+    assert observe(make_target(), [], is_placed=True).state is DeploymentState.LOADING
