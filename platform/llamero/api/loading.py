@@ -1,9 +1,10 @@
 """Streams of a model that is not loaded: signs of life while it loads, then the answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from time import monotonic
+from typing import cast
 
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -80,7 +81,7 @@ async def _body(
             yield _sign_of_life(share)
         response = await answer()
         assert isinstance(response, StreamingHttpResponse)
-        async with aclosing(aiter(response)) as parts:
+        async with aclosing(cast("AsyncGenerator[bytes]", aiter(response))) as parts:
             async for part in parts:
                 yield part
     except Exception as error:

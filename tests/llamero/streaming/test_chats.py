@@ -6,7 +6,9 @@ import pytest
 from channels.testing import WebsocketCommunicator
 
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.replicas import ModelFacts, ReplicaState, ReplicaStatus
 from llamero.accounts.services import IssuedKey
+from llamero.api import loading
 from llamero.streaming import frames
 from tests.llamero.streaming.conftest import receive, receive_until, start_frame, until
 from tests.llamero.streaming.fakes import FakeDispatcher
@@ -182,6 +184,32 @@ async def test_no_ready_replica_is_an_error_that_invites_another_try(
     refused = await receive(socket)
 
     assert (refused["error"]["code"], refused["retryable"]) == ("no_ready_replica", True)
+
+
+async def test_a_chat_shows_how_far_its_model_is_that_is_being_loaded(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_loaded = asyncio.Event()
+
+    async def give_facts(deployment: str, *, waits: bool = True) -> ModelFacts:
+        if not waits and not is_loaded.is_set():
+            raise EngineError(ErrorCode.NO_READY_REPLICA, "It sleeps.")
+        await is_loaded.wait()
+        return ModelFacts(num_vocab=100, context_length=100)
+
+    async def give_replicas(deployment: str) -> tuple[ReplicaStatus, ...]:
+        state = ReplicaState.LOADING
+        status = ReplicaStatus(replica="a", deployment="a", node="n", state=state, progress=0.5)
+        return (status,)
+
+    monkeypatch.setattr(dispatcher, "facts", give_facts)
+    monkeypatch.setattr(dispatcher, "replicas", give_replicas, raising=False)
+    monkeypatch.setattr(loading, "QUEUE_SECONDS", 0.01)
+    await socket.send_json_to(start_frame())
+
+    assert await receive(socket) == {"type": "loading", "id": "a", "model": "smol", "progress": 0.5}
+    is_loaded.set()
+    assert (await receive_until(socket, "done", "error"))[-1]["type"] == "done"
 
 
 async def test_the_socket_serves_on_after_a_refusal(socket: WebsocketCommunicator) -> None:

@@ -38,6 +38,8 @@ export class Answer {
 
   handle(frame) {
     switch (frame.type) {
+      case "loading":
+        return this.#view.setNote(`Loading the model… ${Math.round(100 * frame.progress)} %`);
       case "queued":
         return this.#view.setNote(describePlace(frame));
       case "started":

@@ -4,6 +4,7 @@ const POLL_MS = 4000;
 const STORAGE_KEY = "llamero.playground.model";
 const STATE_WORDS = {
   ready: "Ready",
+  sleeping: "Sleeping",
   loading: "Loading",
   pending: "Starting",
   stopped: "Stopped",
