@@ -60,6 +60,18 @@ def sink(writer: MemoryWriter, cancelled: list[str]) -> Iterator[RelaySink]:
     sink.stop(WAIT)
 
 
+def test_the_time_to_a_first_token_counts_from_the_queue_and_once(
+    sink: RelaySink, writer: MemoryWriter
+) -> None:
+    waited, taken_over = make_job(), make_job()
+    done = sink.open(TakenJob(waited, waited_seconds=100.0))
+    sink.open(TakenJob(taken_over, num_events=3, waited_seconds=900.0))
+    sink([(waited.id, make_token(1)), (taken_over.id, make_token(1))])
+    sink([(waited.id, make_token(2)), (waited.id, DONE)])
+    assert done.wait(WAIT)
+    assert 100.0 <= sink.first_tokens.typical() < 200.0
+
+
 def test_a_jobs_events_are_numbered_and_its_end_wakes_the_slot(
     sink: RelaySink, writer: MemoryWriter
 ) -> None:
