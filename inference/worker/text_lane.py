@@ -101,7 +101,11 @@ class TextAnswers:
 
     def _render(self, question: RenderChat) -> TextAnswer:
         if count_chars(question.messages) > MAX_TEXT_BYTES:
-            raise EngineError(ErrorCode.INVALID_PROMPT, "The messages are too long to tokenize.")
+            raise EngineError(
+                ErrorCode.INVALID_PROMPT,
+                "The messages are too long to tokenize.",
+                param="messages",
+            )
         return self._template.render(question)
 
 

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-BUSY_SHARE = 0.2
+# Of one core. Little, since a busy machine may have no more for a step; idle threads take less.
+BUSY_SHARE = 0.05
 DEAF_SECONDS = 20.0
 
 

@@ -153,4 +153,5 @@ def validate(serializer: type[RequestSerializer], body: Mapping[str, Any]) -> di
 
 
 def _bounds(low: float, high: float) -> str:
-    return f"at least {low:g}" if high >= 2**31 - 1 else f"between {low:g} and {high:g}"
+    least, most = (str(end) if isinstance(end, int) else f"{end:g}" for end in (low, high))
+    return f"between {least} and {most}"

@@ -86,6 +86,7 @@ async def open_chat(
     return await open_run(
         served=served,
         prompts=[rendered.tokens],
+        param="messages",
         settings=request.settings,
         caller=caller,
         keep=keep,
@@ -98,9 +99,13 @@ async def open_run(
     prompts: Sequence[Prompt],
     settings: GenerationSettings,
     caller: Caller,
+    param: str = "prompt",
     keep: Keep | None = None,
 ) -> GenerationRun:
-    """Start every choice of every prompt; either all are submitted or none is left behind."""
+    """Start every choice of every prompt; either all are submitted or none is left behind.
+
+    ``param`` is the field that the prompts come from.
+    """
     check_num_jobs(len(prompts), settings)
     dispatcher = dispatch.get_dispatcher()
     facts = await dispatcher.facts(served.deployment)
@@ -108,7 +113,7 @@ async def open_run(
     check_biases(settings.sampling, facts.num_vocab)
     check_plugins(settings.sampling.plugins, facts)
     for prompt in prompts:
-        check_room(prompt, settings, facts)
+        check_room(prompt, settings, facts, param)
     maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts, keep is not None)
     wanted = product(prompts, range(settings.num_choices))
     if settings.is_without_work:
@@ -154,20 +159,21 @@ def check_num_jobs(num_prompts: int, settings: GenerationSettings) -> None:
         raise InvalidValue(param, f"A request may have at most {MAX_JOBS} prompts times choices.")
 
 
-def check_room(prompt: Prompt, settings: GenerationSettings, facts: ModelFacts) -> None:
+def check_room(prompt: Prompt, settings: GenerationSettings, facts: ModelFacts, param: str) -> None:
     """Refuse a prompt that leaves no room for an answer."""
     needed = 0 if settings.is_without_work else 1
     if len(prompt) + needed > facts.context_length:
-        raise context_exceeded(len(prompt), facts.context_length)
+        raise context_exceeded(len(prompt), facts.context_length, param)
 
 
-def context_exceeded(num_prompt_tokens: int, context_length: int) -> LlameroError:
+def context_exceeded(num_prompt_tokens: int, context_length: int, param: str) -> LlameroError:
     """Say how much too long a prompt is."""
     return LlameroError(
         400,
         "context_length_exceeded",
         f"The model's context holds {context_length} tokens, the prompt alone has "
         f"{num_prompt_tokens}. Shorten it; an answer needs room too.",
+        param=param,
         extra={"n_prompt_tokens": num_prompt_tokens, "n_ctx": context_length},
     )
 

@@ -59,7 +59,7 @@ async def find_tokens(deployment: str, texts: TextBiases) -> IdBiases:
     if not texts:
         return ()
     question = Tokenize(texts=tuple(text for text, _ in texts), parse_special=False)
-    found = (await ask_tokens(deployment, question)).tokens
+    found = (await ask_tokens(deployment, question, "logit_bias")).tokens
     return tuple(
         (token, bias) for (_, bias), tokens in zip(texts, found, strict=True) for token in tokens
     )

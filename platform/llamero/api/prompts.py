@@ -90,7 +90,7 @@ async def tokenize_prompts(
     dispatcher = dispatch.get_dispatcher()
     facts = await dispatcher.facts(deployment)
     check_vocabulary(prompts, param, facts)
-    texts = _TextParts(deployment, parse_special)
+    texts = _TextParts(deployment, param, parse_special)
     heads = [p.parts[0] for p in prompts if isinstance(p.parts[0], str)]
     tails = [part for p in prompts for part in p.parts[1:] if isinstance(part, str)]
     head_ids = iter(await texts.tokenize(heads, add_special=True))
@@ -107,6 +107,7 @@ async def tokenize_prompts(
 @dataclass(frozen=True, slots=True)
 class _TextParts:
     deployment: str
+    param: str
     parse_special: bool
 
     async def tokenize(self, texts: list[str], *, add_special: bool) -> Sequence[Sequence[int]]:
@@ -116,7 +117,7 @@ class _TextParts:
         question = Tokenize(
             texts=tuple(texts), add_special=add_special, parse_special=self.parse_special
         )
-        return (await ask_tokens(self.deployment, question)).tokens
+        return (await ask_tokens(self.deployment, question, self.param)).tokens
 
 
 def _start_of_text(facts: ModelFacts, param: str) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """Questions about text, each with its own kind of answer."""
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import (
     Detokenize,
     Detokenized,
@@ -10,11 +11,17 @@ from inference.protocol.text import (
     Tokenized,
 )
 from llamero import dispatch
+from llamero.errors import InvalidValue
 
 
-async def ask_tokens(deployment: str, question: Tokenize) -> Tokenized:
-    """Turn texts into token ids."""
-    answer = await dispatch.get_dispatcher().ask(deployment, question)
+async def ask_tokens(deployment: str, question: Tokenize, param: str) -> Tokenized:
+    """Turn texts into token ids; ``param`` is the field that they come from."""
+    try:
+        answer = await dispatch.get_dispatcher().ask(deployment, question)
+    except EngineError as error:
+        if error.code is not ErrorCode.INVALID_PROMPT:
+            raise
+        raise InvalidValue(param, error.message, error.code.value) from None
     assert isinstance(answer, Tokenized)
     return answer
 

@@ -6,7 +6,8 @@ from inference.worker.watchdog import EngineWatch, Standstill, TicketWatch
 
 
 @pytest.mark.parametrize(
-    ("cpu_share", "stalled_after", "wedged_after"), [(0.01, 4.0, 30.0), (1.5, 60.0, 300.0)]
+    ("cpu_share", "stalled_after", "wedged_after"),
+    [(0.02, 4.0, 30.0), (0.1, 60.0, 300.0), (1.5, 60.0, 300.0)],
 )
 def test_no_step_is_a_stall_and_then_the_end(
     cpu_share: float, stalled_after: float, wedged_after: float

@@ -105,12 +105,15 @@ class FakeDispatcher:
         self.script: Script = lambda job: say("Hel", "lo")
         self.facts_error: EngineError | None = None
         self.submit_error: EngineError | None = None
+        self.ask_error: EngineError | None = None
         self.num_accepted = 1_000_000
         self.statuses: tuple[ReplicaStatus, ...] = (make_status("smol"), make_status("mini"))
 
     async def ask(self, deployment: str, question: Any, *, timeout: float = 10) -> Any:
         self._check()
         self.questions.append(question)
+        if self.ask_error:
+            raise self.ask_error
         match question:
             case Tokenize():
                 ids = tuple(_encode(text, question.add_special) for text in question.texts)

@@ -275,6 +275,7 @@ async def test_a_prompt_longer_than_the_context_is_400(
     messages = [{"role": "user", "content": "x" * CONTEXT}]
     answer = await post(URL, HI | {"messages": messages, "stream": stream})
     assert (answer.status, answer.error["code"]) == (400, "context_length_exceeded")
+    assert answer.error["param"] == "messages"
     assert answer.error["n_ctx"] == CONTEXT
     assert answer.error["n_prompt_tokens"] > CONTEXT
     assert dispatcher.jobs == []

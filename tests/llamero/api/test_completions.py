@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Candidate, Done, FinishReason, TokenLogprob, Tokens
 from tests.llamero.api.asgi_client import post
 from tests.llamero.api.fakes import CONTEXT, NUM_VOCAB, FakeDispatcher, say
@@ -98,6 +99,7 @@ async def test_a_wrong_prompt_names_its_field(dispatcher: FakeDispatcher, prompt
         ({"logprobs": True}, "logprobs"),
         ({"echo": 1}, "echo"),
         ({"max_tokens": -1}, "max_tokens"),
+        ({"max_tokens": 2**31}, "max_tokens"),
         ({"prompt": ["x"] * 129}, "prompt"),
         ({"prompt": ["x"] * 65, "n": 2}, "n"),
     ],
@@ -164,7 +166,30 @@ async def test_the_context_bounds_the_prompt(num_tokens: int, status: int) -> No
     answer = await post(URL, ask(prompt=[1000] * num_tokens))
     assert answer.status == status
     if status == 400:
+        assert answer.error["param"] == "prompt"
         assert answer.error["n_prompt_tokens"] == num_tokens
+
+
+async def test_a_value_above_the_range_is_told_the_range() -> None:
+    answer = await post(URL, ask(prompt="Hi", max_tokens=2**31))
+    assert answer.error["message"].endswith("between 0 and 2147483647")
+
+
+@pytest.mark.parametrize(
+    ("url", "fields", "param"),
+    [
+        (URL, {"prompt": "Hi"}, "prompt"),
+        ("/completion", {"prompt": [1], "logit_bias": [["Hi", 1]]}, "logit_bias"),
+        ("/tokenize", {"content": "Hi"}, "content"),
+        ("/embedding", {"model": "mini", "content": "Hi"}, "content"),
+    ],
+)
+async def test_a_text_that_is_too_long_names_its_field(
+    dispatcher: FakeDispatcher, url: str, fields: dict[str, Any], param: str
+) -> None:
+    dispatcher.ask_error = EngineError(ErrorCode.INVALID_PROMPT, "Too long.")
+    answer = await post(url, ask() | fields)
+    assert (answer.status, answer.error["param"]) == (400, param)
 
 
 async def test_the_budget_is_cut_to_the_room_left(dispatcher: FakeDispatcher) -> None:

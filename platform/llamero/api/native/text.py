@@ -51,7 +51,7 @@ class TokenizeView(NativeView):
             parse_special=self.fields.get("parse_special", True),
             with_pieces=with_pieces,
         )
-        answer = await ask_tokens(self.served.deployment, question)
+        answer = await ask_tokens(self.served.deployment, question, "content")
         tokens = answer.tokens[0]
         if not with_pieces:
             return json_response({"tokens": tokens})
