@@ -193,7 +193,7 @@ def _need_least(pairs: list[_Pair], others: _Others, least: int, pointer: str) -
         raise Unsatisfiable(f"{pointer}/minProperties", "is above the number of possible ones")
     if missing > 1:
         # Keys that repeat would count once.
-        raise Refusal(f"{pointer}/minProperties", "above 1 is supported for declared ones only")
+        raise Refusal(f"{pointer}/minProperties", "may be above 1 for declared ones only")
     return _Others(others.item, missing, others.most)
 
 
