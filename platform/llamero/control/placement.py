@@ -1,6 +1,6 @@
 """Which node a new replica goes to, and what makes way for it where no node has room."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.gguf.memory import MemoryEstimate
@@ -26,6 +26,7 @@ class Obstacle:
 
 NO_NODE = Obstacle("No node is running.")
 NONE_OPEN = Obstacle("Every node is cordoned or draining.")
+FAILED_ON_ALL = Obstacle("It failed on every node that it may run on.")
 FREEING = Obstacle("Waits for memory that is being freed.", will_pass=True)
 
 
@@ -58,21 +59,30 @@ class Placer:
         rooms = self._rooms
         if not rooms:
             return NONE_OPEN if self._world.nodes else NO_NODE
-        fitting = [name for name in rooms if rooms[name].holds(self._estimate(target, name))]
+        nodes = self._untried(target)
+        if not nodes:
+            return FAILED_ON_ALL
+        fitting = [name for name in nodes if rooms[name].holds(self._estimate(target, name))]
         if fitting or target.ignores_memory:
-            best = max(fitting or rooms, key=lambda name: self._preference(target, name))
+            best = max(fitting or nodes, key=lambda name: self._preference(target, name))
             rooms[best] = rooms[best].without(self._estimate(target, best))
             self.chosen[best].append(spec_of(target, replica))
             self._started.add(target.deployment)
             return None
-        if self._make_room(target):
+        if self._make_room(target, nodes):
             return FREEING
         return Obstacle(f"No node has room: {'; '.join(self._shortages(target))}.")
+
+    def _untried(self, target: DeploymentTarget) -> list[str]:
+        """Give the open nodes where no such replica has failed."""
+        failed = {standing.node for standing in self._turns[target.deployment].failed}
+        return [name for name in self._rooms if name not in failed]
 
     def _standing(self) -> Iterable[Standing]:
         for turn in self._turns.values():
             yield from turn.keep
             yield from turn.outgoing
+            yield from turn.failed
 
     def _estimate(self, target: DeploymentTarget, node: str) -> MemoryEstimate | None:
         key = target.deployment, node
@@ -91,13 +101,13 @@ class Placer:
         found = ((room, self._estimate(target, name)) for name, room in self._rooms.items())
         return [room.describe_shortage(estimate) for room, estimate in found if estimate]
 
-    def _make_room(self, target: DeploymentTarget) -> bool:
+    def _make_room(self, target: DeploymentTarget, nodes: Sequence[str]) -> bool:
         """Wait for what ends already, else end an old replica of its own, else idle others."""
         if self.is_idle(target):
             return False  # nobody waits for it
-        if any(self._would_hold(target, node, ()) for node in self._rooms):
+        if any(self._would_hold(target, node, ()) for node in nodes):
             return True
-        return self._give_up_old(target) or self._send_to_sleep(target)
+        return self._give_up_old(target) or self._send_to_sleep(target, nodes)
 
     def _would_hold(self, target: DeploymentTarget, node: str, ending: Iterable[str]) -> bool:
         """Whether a node has room when what ends there, and replicas of these, have ended."""
@@ -130,11 +140,11 @@ class Placer:
                 return True
         return False
 
-    def _send_to_sleep(self, target: DeploymentTarget) -> bool:
+    def _send_to_sleep(self, target: DeploymentTarget, nodes: Sequence[str]) -> bool:
         """Send the fewest idle deployments to sleep, those first that were used longest ago."""
         best: tuple[int, int, list[DeploymentTarget]] | None = None
         idle = self._idle_before(target)
-        for order, node in enumerate(self._rooms):
+        for order, node in enumerate(nodes):
             sent: list[DeploymentTarget] = []
             ending: list[str] = []
             for one in idle:

@@ -11,27 +11,32 @@ from llamero.control.world import Standing, number_of
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who stays for good, who stays until replaced, and how many are to be started."""
+    """Who stays for good, who stays until replaced, and how many are to be started.
+
+    ``failed`` stay, too, while others are tried in their place: where they are they do not work.
+    """
 
     keep: tuple[Standing, ...]
     outgoing: tuple[Standing, ...]
     num_missing: int
+    failed: tuple[Standing, ...] = ()
 
     @property
     def is_settled(self) -> bool:
         """Whether every replica that was started serves: then the next one may be replaced."""
-        return all(standing.is_ready for standing in self.keep)
+        return not self.failed and all(standing.is_ready for standing in self.keep)
 
 
 def take_turn(standings: Sequence[Standing], num_wanted: int) -> Turn:
     """Sort a deployment's replicas."""
     fresh = [one for one in standings if one.is_fresh and not one.is_leaving]
-    keep = sorted(fresh, key=_order)[:num_wanted]
+    keep = sorted((one for one in fresh if not one.has_failed), key=_order)[:num_wanted]
     num_serving = sum(one.is_ready for one in keep)
     others = [one for one in standings if one.is_leaving or not one.is_fresh]
     serving = sorted((one for one in others if one.is_ready), key=_order)
     outgoing = serving[: max(0, num_wanted - num_serving)]
-    return Turn(tuple(keep), tuple(outgoing), num_wanted - len(keep))
+    failed = [one for one in fresh if one.has_failed and num_serving < num_wanted]
+    return Turn(tuple(keep), tuple(outgoing), num_wanted - len(keep), tuple(failed))
 
 
 def _order(standing: Standing) -> tuple[bool, bool, int, int]:

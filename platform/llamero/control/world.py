@@ -126,6 +126,11 @@ class Standing:
         return self.status is None or self.status.state in IN_START
 
     @property
+    def has_failed(self) -> bool:
+        """Whether its node has given it up."""
+        return self.status is not None and self.status.state is ReplicaState.FAILED
+
+    @property
     def num_running(self) -> int:
         """Count its running jobs."""
         return self.status.stats.num_running if self.status else 0

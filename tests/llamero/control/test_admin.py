@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from inference.protocol.nodes import Device, NodeStatus
 from inference.protocol.replicas import ReplicaState
@@ -82,9 +83,9 @@ def test_who_may_only_look_changes_nothing(client: Client, node: Node) -> None:
 
 
 def test_without_a_broker_the_page_says_that_nothing_is_known(
-    browser: Client, monkeypatch: pytest.MonkeyPatch, settings: pytest.FixtureRequest
+    browser: Client, settings: Settings
 ) -> None:
-    monkeypatch.setattr(settings, "REDIS_URL", "unix:///nowhere.sock")
+    settings.REDIS_URL = "unix:///nowhere.sock"
     live_nodes._recent.clear()
     Node.objects.create(name="n1")
     page = browser.get(reverse(LIST)).content.decode()

@@ -8,6 +8,9 @@ from inference.protocol.nodes import NodeStatus
 from inference.protocol.replicas import ReplicaSpec, ReplicaState
 from llamero.control.decision import Decision, Memory, decide
 from llamero.control.models import Scheduling
+from llamero.control.observation import Verdict
+from llamero.control.world import spec_of
+from models_registry.models import DeploymentState
 from models_registry.selectors import DeploymentTarget
 from tests.llamero.control.fakes import (
     GIB,
@@ -145,3 +148,23 @@ def test_a_gpu_is_taken_once_by_what_runs_on_it() -> None:
     decision = place([here, other], [node], placed=placed, statuses=(loading,))
     assert len(decision.specs["gpu"]) == 1
     assert "CUDA0" in decision.verdicts["other"].reason
+
+
+def test_a_replica_that_failed_is_tried_once_on_every_other_node() -> None:
+    target = make_target()
+    first, second = spec_of(target, "chat.0"), spec_of(target, "chat.1")
+    nodes = [make_node("a"), make_node("b")]
+    failed = make_status(ReplicaState.FAILED, node="a", reason="no GPU")
+    decision = place([target], nodes, placed={"a": (first,)}, statuses=(failed,))
+    assert names(decision.specs["a"]) == ["chat.0"]
+    assert names(decision.specs["b"]) == ["chat.1"]
+
+    placed = {"a": (first,), "b": (second,)}
+    again = make_status(ReplicaState.FAILED, node="b", replica="chat.1", reason="no GPU")
+    decision = place([target], nodes, placed=placed, statuses=(failed, again))
+    assert decision.specs == placed
+    assert decision.verdicts["chat"] == Verdict(DeploymentState.FAILED, "no GPU")
+
+    ready = make_ready(second, "b")
+    decision = place([target], nodes, placed=placed, statuses=(failed, ready))
+    assert decision.specs == {"a": (), "b": (second,)}
