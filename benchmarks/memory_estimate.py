@@ -173,11 +173,14 @@ def make_jobs(spec: ReplicaSpec, num_vocab: int, context_length: int) -> list[Jo
     def draw(count: int) -> tuple[int, ...]:
         return tuple(random_tokens.randrange(num_vocab // 2, num_vocab - 10) for _ in range(count))
 
-    if not spec.kind.is_generative:
+    jobs: list[Job] = []
+    if spec.profile.serves_embeddings or not spec.kind.is_generative:
         inputs = tuple(draw(context_length - 2) for _ in range(8))
-        return [EmbeddingJob(id="0", owner="bench", inputs=inputs, **common)]
+        jobs.append(EmbeddingJob(id="vectors", owner="bench", inputs=inputs, **common))
+    if not spec.kind.is_generative:
+        return jobs
     num_answer = 8
-    return [
+    return jobs + [
         GenerationJob(
             id=str(slot),
             owner=str(slot),

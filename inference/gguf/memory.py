@@ -181,6 +181,8 @@ def _share(
             device=device, weights_bytes=weights, cache_bytes=cache, compute_bytes=most
         )
     repacked = sum(part.repacked_bytes for part in parts)
+    # A row for each sequence is there from the start, more come when they are needed.
+    first_rows = sum(4 * use.num_sequences * use.output_width for use in uses)
     rows = sum(4 * use.num_rows * use.output_width for use in uses)
     most_rows = sum(4 * use.num_most_rows * use.output_width for use in uses)
     return DeviceMemory(
@@ -189,8 +191,8 @@ def _share(
         weights_bytes=repacked if profile.use_mmap else weights,
         mapped_bytes=weights if profile.use_mmap else 0,
         cache_bytes=cache,
-        compute_bytes=usual + rows,
-        other_bytes=TOKEN_BYTES * shape.num_vocab + MERGE_BYTES * shape.num_merges,
+        compute_bytes=usual + rows - first_rows,
+        other_bytes=TOKEN_BYTES * shape.num_vocab + MERGE_BYTES * shape.num_merges + first_rows,
         spare_bytes=most + most_rows - usual - rows,
     )
 

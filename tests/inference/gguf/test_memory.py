@@ -52,7 +52,8 @@ def test_the_parts_of_a_replica_add_up() -> None:
     assert host.mapped_bytes == 4 * 1000 + 300 + 50
     assert host.weights_bytes == 4 * 100
     assert host.cache_bytes == 4 * 2 * (64 + 32) * 512 * 2
-    assert host.other_bytes == PROCESS_BYTES + 1000 * TOKEN_BYTES
+    rows = 4 * PROFILE.num_slots * 1000
+    assert host.other_bytes == PROCESS_BYTES + 1000 * TOKEN_BYTES + rows
     assert host.full_bytes == host.idle_bytes + host.cache_bytes + host.compute_bytes
 
 
@@ -102,7 +103,8 @@ def test_a_draft_model_and_adapters_come_on_top() -> None:
     )
     assert both.host.mapped_bytes == 2 * alone.host.mapped_bytes
     assert both.host.cache_bytes == 2 * alone.host.cache_bytes
-    assert both.host.other_bytes == alone.host.other_bytes + 1000 * TOKEN_BYTES + 77
+    vocabulary = alone.host.other_bytes - PROCESS_BYTES
+    assert both.host.other_bytes == PROCESS_BYTES + 2 * vocabulary + 77
 
 
 def test_a_second_context_computes_vectors() -> None:
