@@ -61,7 +61,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     is_kv_unified: bool = False
     kv_cells: int = 0
     step_token_budget: int = 256
-    prefill_chunk: int = 64
+    prefill_chunk: int = 128
     pooling: str = ""
     use_mmap: bool = True
     use_mlock: bool = False

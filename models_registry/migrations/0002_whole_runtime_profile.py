@@ -169,7 +169,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='deployment',
             name='prefill_chunk',
-            field=models.PositiveIntegerField(default=64, help_text='Prompt tokens that one step takes beside decoding sequences. Fewer keep the answers of others smooth; more read long prompts sooner.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(65536)]),
+            field=models.PositiveIntegerField(default=128, help_text='Prompt tokens that one step takes beside decoding sequences. Fewer keep the answers of others smooth; more read long prompts sooner.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(65536)]),
         ),
         migrations.AlterField(
             model_name='deployment',
