@@ -15,8 +15,10 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/platform
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py up
 
+# Two at a time, file by file: each process has a home, a broker and a database of its own.
+TEST_WORKERS ?= 2
 test: $(VENV)/.dev browser-engine
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 # Only the tests that drive a browser.
 browser: $(VENV)/.dev browser-engine
