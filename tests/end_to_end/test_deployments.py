@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,8 @@ class Clients:
                 if b'"error"' in answer:
                     self.failures.append(answer.decode())
                 self.num_answers += 1
+            except urllib.error.HTTPError as error:
+                self.failures.append(error.read().decode())
             except OSError as error:
                 self.failures.append(str(error))
             self._is_over.wait(0.05)

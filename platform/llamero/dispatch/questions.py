@@ -42,6 +42,9 @@ class Questions:
         self._pending[request.id] = future
         try:
             await self._relay.ask(deployment, request)
+            done, _ = await asyncio.wait((future,), timeout=timeout_seconds / 4)
+            if not done:  # whoever took it may have ended; a second answer does no harm
+                await self._relay.ask(deployment, request)
             answer = await self._wait(future, request.deadline)
         finally:
             del self._pending[request.id]
