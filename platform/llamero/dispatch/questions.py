@@ -42,12 +42,18 @@ class Questions:
         self._pending[request.id] = future
         try:
             await self._relay.ask(deployment, request)
-            done, _ = await asyncio.wait((future,), timeout=timeout_seconds / 4)
-            if not done:  # whoever took it may have ended; a second answer does no harm
+            answer = await self._wait(future, time.time() + timeout_seconds / 4)
+            if answer is None:  # whoever took it may have ended; a second answer does no harm
                 await self._relay.ask(deployment, request)
-            answer = await self._wait(future, request.deadline)
+                answer = await self._wait(future, request.deadline)
         finally:
             del self._pending[request.id]
+        if answer is None:
+            raise EngineError(
+                ErrorCode.NO_READY_REPLICA,
+                "The model did not answer in time.",
+                is_retryable=True,
+            )
         if isinstance(answer, Refused):
             raise EngineError(ErrorCode(answer.code), answer.message, param=answer.param)
         return answer
@@ -58,17 +64,11 @@ class Questions:
         if future is not None and not future.done():
             future.set_result(reply.answer)
 
-    async def _wait(self, future: asyncio.Future[TextAnswer], deadline: float) -> TextAnswer:
+    async def _wait(self, future: asyncio.Future[TextAnswer], until: float) -> TextAnswer | None:
         """Wait for the answer; a server that stops answering meanwhile is noticed."""
-        while True:
-            left = deadline - time.time()
-            if left <= 0:
-                raise EngineError(
-                    ErrorCode.NO_READY_REPLICA,
-                    "The model did not answer in time.",
-                    is_retryable=True,
-                )
+        while (left := until - time.time()) > 0:
             done, _ = await asyncio.wait((future,), timeout=min(left, CHECK_SECONDS))
             if done:
                 return future.result()
             await self._relay.ping()
+        return None
