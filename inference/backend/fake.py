@@ -54,6 +54,7 @@ class FakeModel:
             eos_token="</s>",
             bos_token_id=BOS,
             eos_token_id=EOS,
+            end_tokens=(EOS,),
             num_prefix_tokens=1,
             adapters=adapters,
             sampler_plugins=tuple(installed_plugins()),
@@ -294,7 +295,11 @@ def _draw_row(tokens: Sequence[int]) -> NDArray[np.float32]:
 
 def letter_by_checksum(sequence: Sequence[int]) -> int:
     """Choose a letter by all tokens so far; never ends by itself."""
-    checksum = zlib.crc32(np.array(sequence, np.int32).tobytes())
+    return letter_of(zlib.crc32(np.array(sequence, np.int32).tobytes()))
+
+
+def letter_of(checksum: int) -> int:
+    """Choose a letter by the checksum of all tokens so far."""
     return FIRST_BYTE + _LETTERS[checksum % len(_LETTERS)]
 
 

@@ -16,7 +16,7 @@ from inference.backend.memory_lock import allow_memory_lock
 from inference.backend.params import model_params, start_numa
 from inference.backend.plugins import installed_plugins
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.replicas import AdapterFacts, ModelFacts, ReplicaSpec
+from inference.protocol.replicas import AdapterFacts, InfillTokens, ModelFacts, ReplicaSpec
 from inference.protocol.text import PairLayout
 from inference.text.cutting import TextCutter
 
@@ -194,6 +194,8 @@ class LlamaModel:
             eos_token=self._spell(eos),
             bos_token_id=bos,
             eos_token_id=eos,
+            end_tokens=tuple(sorted(self._eog)),
+            infill=self._read_infill_tokens(),
             has_chat_template=bool(template),
             chat_template=template.decode("utf-8", "replace") if template else "",
             has_encoder=bool(llama_cpp.llama_model_has_encoder(self.handle)),
@@ -204,6 +206,15 @@ class LlamaModel:
             adapters=tuple(
                 AdapterFacts(name=one.spec.name, scale=one.spec.scale) for one in self.adapters
             ),
+        )
+
+    def _read_infill_tokens(self) -> InfillTokens:
+        return InfillTokens(
+            prefix=int(llama_cpp.llama_vocab_fim_pre(self.vocab)),
+            suffix=int(llama_cpp.llama_vocab_fim_suf(self.vocab)),
+            middle=int(llama_cpp.llama_vocab_fim_mid(self.vocab)),
+            repository=int(llama_cpp.llama_vocab_fim_rep(self.vocab)),
+            file=int(llama_cpp.llama_vocab_fim_sep(self.vocab)),
         )
 
     def _count_added_tokens(self) -> tuple[int, int]:

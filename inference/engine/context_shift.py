@@ -12,10 +12,12 @@ logger = logging.getLogger(__name__)
 
 _MIN_MOVED = 4
 """Tokens that a job's wish to keep its prompt must leave free to go."""
+_MIN_SHARE = 8
+"""A job's wish may not have less than this part go: each shift may cost the rest anew."""
 
 
 class ContextShift:
-    """Drops half of what a full context holds behind the part that its job keeps.
+    """Drops half of what a full context holds behind the part that its job keeps, or as it says.
 
     The tokens behind move up to lower positions: their cells as they are where the model can turn
     them and no other sequence has them; elsewhere they are computed anew.
@@ -36,7 +38,7 @@ class ContextShift:
 
     def _shift(self, sequence: Sequence) -> None:
         num_keep = self._num_kept(sequence)
-        num_drop = (sequence.num_computed - num_keep) // 2
+        num_drop = _num_dropped(sequence.job.num_discard, sequence.num_computed - num_keep)
         logger.debug("job %s drops %d tokens behind %d", sequence.job.id, num_drop, num_keep)
         sequence.shift(num_keep, num_drop)
         self._cache.shift(sequence.slot, num_keep, num_drop)
@@ -53,3 +55,10 @@ class ContextShift:
         if wanted < 0 or wanted > sequence.num_prompt:
             wanted = sequence.num_prompt
         return min(max(wanted, 1), sequence.context_length - _MIN_MOVED)
+
+
+def _num_dropped(wanted: int, num_free: int) -> int:
+    """Tell how many of the tokens go that need not stay; the last one does."""
+    if not wanted:
+        return num_free // 2
+    return min(max(wanted, num_free // _MIN_SHARE), num_free - 1)

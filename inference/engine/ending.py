@@ -1,11 +1,11 @@
 """What is a client told while a sequence goes on, and when it ends?"""
 
 from inference.engine.sequence import Sequence
-from inference.protocol.events import Done, Event, FinishReason, Timings, Tokens
+from inference.protocol.events import Done, Event, FinishReason, Pace, Timings, Tokens
 
 
-def drain_tokens(sequence: Sequence) -> Tokens:
-    """Take the text and tokens that were not told yet."""
+def drain_tokens(sequence: Sequence, now: float) -> list[Event]:
+    """Take the text and tokens that were not told yet, with the pace where it is wanted."""
     event = Tokens(
         "".join(sequence.unsent_text),
         tuple(sequence.unsent_tokens),
@@ -14,19 +14,19 @@ def drain_tokens(sequence: Sequence) -> Tokens:
     sequence.unsent_text.clear()
     sequence.unsent_tokens.clear()
     sequence.unsent_logprobs.clear()
-    return event
+    return [Pace(_timings(sequence, now)), event] if sequence.job.is_timed else [event]
 
 
 def describe_end(sequence: Sequence, reason: FinishReason, now: float) -> list[Event]:
     """Give the last events: text that was held for a stop string or for the end, then the end."""
-    held = sequence.stops.flush()
+    held = sequence.flush_text()
     if held:
         sequence.unsent_text.append(held)
     if sequence.stops.is_stopped:
         reason = FinishReason.STOP
     events: list[Event] = []
     if sequence.unsent_text or sequence.unsent_tokens:
-        events.append(drain_tokens(sequence))
+        events += drain_tokens(sequence, now)
     is_full = sequence.is_limit_context and sequence.num_generated >= sequence.limit
     events.append(
         Done(

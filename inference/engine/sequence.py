@@ -11,6 +11,7 @@ from inference.protocol.events import FinishReason, TokenLogprob
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import SlotStats
 from inference.text.detokenizer import Detokenizer
+from inference.text.indent_rule import IndentRule
 from inference.text.stop_matcher import StopMatcher
 
 NOTHING: Mapping[int, bytes] = MappingProxyType({})
@@ -66,6 +67,8 @@ class Sequence:
         self.state = SequenceState.WAITING
         self.detokenizer = Detokenizer()
         self.stops = StopMatcher(job.stop)
+        self.indent = IndentRule(job.min_indent) if job.min_indent else None
+        self.has_new_line = False
         self.preserved = preserved
         self.context_length = context_length
         self.limit, self.is_limit_context = _token_limit(
@@ -148,16 +151,27 @@ class Sequence:
         """Give what a token adds to the text: a control token something only where preserved."""
         return self.preserved.get(token) or model.text_bytes(token)
 
-    def append(self, token: int, logprob: TokenLogprob | None, data: bytes) -> None:
-        """Take a sampled token and the bytes it spells."""
+    def append(self, token: int, logprob: TokenLogprob | None, data: bytes) -> str:
+        """Take a sampled token and the bytes it spells; gives the new text that is certain."""
         self.tokens.append(token)
         self.unsent_tokens.append(token)
         self.num_generated += 1
         if logprob is not None:
             self.unsent_logprobs.append(logprob)
         text = self.stops.push(self.detokenizer.push(data)) if data else ""
+        if text and self.indent is not None:
+            text = self.indent.push(text)
         if text:
             self.unsent_text.append(text)
+            self.has_new_line = self.has_new_line or "\n" in text
+        return text
+
+    def flush_text(self) -> str:
+        """Give the text that waited for a stop string, or for more of its line."""
+        text = self.stops.flush()
+        if self.indent is None:
+            return text
+        return self.indent.push(text) + self.indent.flush()
 
     def replay(self, token: int, data: bytes) -> None:
         """Take a token that an earlier attempt sampled and told."""
@@ -172,7 +186,7 @@ class Sequence:
             return FinishReason.STOP
         if is_end:
             return FinishReason.EOS
-        if self.num_generated >= self.limit:
+        if self.num_generated >= self.limit or (self.indent is not None and self.indent.is_broken):
             return FinishReason.LENGTH
         return None
 
@@ -188,6 +202,7 @@ class Sequence:
             num_cached_tokens=self.num_cached,
             num_decoded=self.num_generated,
             num_remaining=self.limit - self.num_generated,
+            has_new_line=self.has_new_line,
         )
 
 

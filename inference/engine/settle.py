@@ -59,8 +59,11 @@ class Settler:
     def _tell_prompt(self, piece: Piece, rows: Rows) -> None:
         """Tell how far a prompt is that takes more than one step, and how likely it was."""
         sequence = piece.sequence
-        if piece.num_tokens < sequence.num_prompt - sequence.num_cached:
-            self._roster.tell(sequence, Progress(sequence.num_computed, sequence.num_prompt))
+        is_sliced = piece.num_tokens < sequence.num_prompt - sequence.num_cached
+        if is_sliced or sequence.job.is_timed:
+            time_ms = (self._clock() - sequence.started_at) * 1000
+            progress = Progress(sequence.num_computed, sequence.num_prompt, time_ms)
+            self._roster.tell(sequence, progress)
         if sequence.next_prompt_row < sequence.num_computed:
             self._tell_prompt_logprobs(sequence, rows)
 
@@ -110,7 +113,8 @@ class Settler:
         if reason is not None:
             self._roster.finish(sequence, reason)
         elif sequence.job.stream or len(sequence.unsent_tokens) >= WHOLE_TOKENS:
-            self._roster.tell(sequence, drain_tokens(sequence))
+            for event in drain_tokens(sequence, self._clock()):
+                self._roster.tell(sequence, event)
 
     def _choose(self, sequence: Sequence, row: Row) -> tuple[int, FinishReason | None]:
         """Choose a token; tells why the sequence ends with it, if it does."""
@@ -119,9 +123,17 @@ class Settler:
         data = b"" if is_end else sequence.spell(choice.token, self._model)
         if not sequence.first_token_at:
             sequence.first_token_at = self._clock()
-        sequence.append(choice.token, choice.logprob, data)
+        text = sequence.append(choice.token, choice.logprob, data)
         self._counters.num_decoded_tokens += 1
-        return choice.token, sequence.finish_reason(is_end=is_end)
+        reason = sequence.finish_reason(is_end=is_end)
+        if reason is None and "\n" in text and self._is_overdue(sequence):
+            reason = FinishReason.LENGTH
+        return choice.token, reason
+
+    def _is_overdue(self, sequence: Sequence) -> bool:
+        """Tell whether a sequence has had its time, and ends with its line."""
+        limit = sequence.job.line_limit_ms
+        return limit > 0 and (self._clock() - sequence.first_token_at) * 1000 > limit
 
     def _drop_wrong(self, sequence: Sequence, num_drafted: int, num_right: int) -> None:
         """Keep the cells of the guesses that were right, and drop those of the others."""

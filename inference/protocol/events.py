@@ -37,10 +37,11 @@ class Started(msgspec.Struct, frozen=True, tag="s", array_like=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag="p", array_like=True):
-    """Prompt tokens computed so far, cached ones included."""
+    """Prompt tokens computed so far, cached ones included, and how long that took."""
 
     num_processed: int
     num_prompt_tokens: int
+    time_ms: float = 0.0
 
 
 class Tokens(msgspec.Struct, frozen=True, tag="t", array_like=True):
@@ -84,6 +85,12 @@ class Timings(msgspec.Struct, frozen=True, array_like=True):
     num_prompt_computed: int
 
 
+class Pace(msgspec.Struct, frozen=True, tag="c", array_like=True):
+    """How long the job took so far; comes before each Tokens of a job that is timed."""
+
+    timings: Timings
+
+
 class Done(msgspec.Struct, frozen=True, tag="d", array_like=True):
     """The job ended well. Counts are true, zeros included."""
 
@@ -113,7 +120,7 @@ class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):
     param: str = ""
 
 
-Event = Started | Progress | Tokens | PromptLogprobs | Vectors | Done | Failed
+Event = Started | Progress | Pace | Tokens | PromptLogprobs | Vectors | Done | Failed
 TERMINAL = (Done, Failed)
 
 _encoder = msgspec.json.Encoder()

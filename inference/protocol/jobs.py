@@ -25,7 +25,11 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     and events are told from the next one on.
     ``is_durable`` lets it go on when nobody follows it, and keeps its events for who comes back.
     ``num_prompt_logprobs`` asks for the log-probabilities of the prompt with that many
-    alternatives. ``num_keep`` (-1 all) is how much of the prompt a context shift keeps.
+    alternatives. ``num_keep`` (-1 all) is how much of the prompt a context shift keeps, and
+    ``num_discard`` how many tokens behind that go, 0 half of them.
+    ``min_indent`` ends the text before a line, but for the first, that begins with fewer blanks;
+    ``line_limit_ms`` ends it with the first line break after so long, 0 never.
+    ``is_timed`` has the pace told with all tokens, and the progress of short prompts too.
     ``num_draft_tokens`` 0 turns speculation off for the job, None leaves it to the deployment;
     shorter guesses than ``min_draft_tokens`` and less likely ones than ``min_draft_likely`` are
     left.
@@ -49,6 +53,10 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     num_prompt_logprobs: int | None = None
     cache_prompt: bool = True
     num_keep: int = 0
+    num_discard: int = 0
+    min_indent: int = 0
+    line_limit_ms: int = 0
+    is_timed: bool = False
     num_draft_tokens: int | None = None
     min_draft_tokens: int = 0
     min_draft_likely: float = 0.0

@@ -187,11 +187,27 @@ class AdapterFacts(msgspec.Struct, frozen=True, kw_only=True):
     scale: float = 0.0
 
 
+class InfillTokens(msgspec.Struct, frozen=True, kw_only=True):
+    """The control tokens around text with a gap; -1 where the vocabulary has none."""
+
+    prefix: int = -1
+    suffix: int = -1
+    middle: int = -1
+    repository: int = -1
+    file: int = -1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model was trained to fill a gap in."""
+        return min(self.prefix, self.suffix, self.middle) >= 0
+
+
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the loaded model says of itself, for validation in the gateway.
 
     ``context_length`` is what one sequence may hold here, ``num_ctx_train`` in training.
     ``sampler_plugins`` are the samplers that the replica's operator added.
+    ``end_tokens`` end an answer.
     ``num_prefix_tokens`` and ``num_suffix_tokens`` are added around a text. ``pooling`` (none,
     mean, cls, last, rank) is empty where no vectors are computed; a vector has ``num_dimensions``.
     """
@@ -207,6 +223,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     eos_token: str = ""
     bos_token_id: int = -1
     eos_token_id: int = -1
+    end_tokens: tuple[int, ...] = ()
+    infill: InfillTokens = InfillTokens()
     has_chat_template: bool = False
     chat_template: str = ""
     has_encoder: bool = False
@@ -230,6 +248,7 @@ class SlotStats(msgspec.Struct, frozen=True, kw_only=True):
     num_cached_tokens: int = 0
     num_decoded: int = 0
     num_remaining: int = -1
+    has_new_line: bool = False
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
