@@ -27,7 +27,7 @@ for name in ("key", "other-key"):
     (settings.HOME / name).write_text(issue_api_key(user=user, name=name).secret_text)
 model = Model.objects.create(slug="chat", title="Chat", kind="chat")
 ModelVersion.objects.create(model=model, number=1, state="ready", is_current=True)
-Deployment.objects.create(slug="chat", model=model, state="ready")
+Deployment.objects.create(slug="chat", model=model, state="ready", **{profile!r})
 """
 
 
@@ -36,13 +36,23 @@ class Gateway:
 
     def __init__(self, environment: dict[str, str], log: Path) -> None:
         self.port = find_free_port()
-        with log.open("ab") as output:
+        self._environment = environment
+        self._log = log
+        self.start()
+
+    def start(self) -> None:
+        """Start it, once more at the same port if it has ended."""
+        with self._log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, str(ROOT / "manage.py"), "serve", "--port", str(self.port)],
-                env=environment,
+                env=self._environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+
+    def wait_until_listening(self) -> None:
+        """Return when clients can connect."""
+        wait_until(lambda: is_listening(self.port), seconds=60, what="a gateway")
 
     def kill(self) -> None:
         """End it without a word."""
@@ -51,29 +61,41 @@ class Gateway:
 
 
 class GatewayHome:
-    """A database with a model and two keys, and the gateways that share it."""
+    """A database with a model and two keys, and the gateways that share it.
 
-    def __init__(self, folder: Path, redis_url: str) -> None:
-        self._folder = folder
+    ``profile`` are fields of the model's deployment. A folder that was copied from another home
+    ``is_prepared``.
+    """
+
+    def __init__(
+        self, folder: Path, redis_url: str, *, is_prepared: bool = False, **profile: int
+    ) -> None:
+        self.folder = folder
         self._environment = child_environment(LLAMERO_HOME=str(folder), LLAMERO_REDIS_URL=redis_url)
         self._gateways: list[Gateway] = []
-        subprocess.run(
-            [sys.executable, "-c", PREPARE_PROGRAM],
-            env=self._environment,
-            check=True,
-            timeout=120,
-        )
+        if not is_prepared:
+            subprocess.run(
+                [sys.executable, "-c", PREPARE_PROGRAM.format(profile=profile)],
+                env=self._environment,
+                check=True,
+                timeout=120,
+            )
 
     def key(self, name: str = "key") -> str:
         """Give an API key."""
-        return (self._folder / name).read_text()
+        return (self.folder / name).read_text()
+
+    @property
+    def ports(self) -> list[int]:
+        """Where the gateways listen."""
+        return [gateway.port for gateway in self._gateways]
 
     def start(self, number: int) -> list[Gateway]:
         """Start gateways, and wait until they listen."""
-        started = [Gateway(self._environment, self._folder / "log") for _ in range(number)]
+        started = [Gateway(self._environment, self.folder / "log") for _ in range(number)]
         self._gateways += started
         for one in started:
-            wait_until(lambda port=one.port: is_listening(port), seconds=60, what="a gateway")
+            one.wait_until_listening()
         return started
 
     def stop(self) -> None:

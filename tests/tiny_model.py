@@ -19,10 +19,16 @@ CHAT_TEMPLATE = (
 )
 
 
-def write_tiny_model(path: Path, *, seed: int = 0, letters: Sequence[int] = LETTERS) -> None:
+def write_tiny_model(
+    path: Path,
+    *,
+    seed: int = 0,
+    letters: Sequence[int] = LETTERS,
+    byte_values: Sequence[int] = range(256),
+) -> None:
     """Write the model. Its tokens are bytes, so it often stops within a character."""
     writer = gguf.GGUFWriter(path, "llama")
-    num_vocab = add_vocabulary(writer, letters)
+    num_vocab = add_vocabulary(writer, letters, byte_values)
     add_shape(writer)
     add_weights(writer, num_vocab, np.random.default_rng(seed))
     writer.write_header_to_file()
@@ -31,10 +37,12 @@ def write_tiny_model(path: Path, *, seed: int = 0, letters: Sequence[int] = LETT
     writer.close()
 
 
-def add_vocabulary(writer: gguf.GGUFWriter, letters: Sequence[int]) -> int:
+def add_vocabulary(
+    writer: gguf.GGUFWriter, letters: Sequence[int], byte_values: Sequence[int] = range(256)
+) -> int:
     """Add three control tokens, all bytes, a space and some letters; give their number."""
     control = [b"<unk>", b"<s>", b"</s>"]
-    in_bytes = [f"<0x{value:02X}>".encode() for value in range(256)]
+    in_bytes = [f"<0x{value:02X}>".encode() for value in byte_values]
     pieces = ["\u2581".encode(), *(bytes([value]) for value in letters)]
     kind = gguf.TokenType
     types = [kind.UNKNOWN, kind.CONTROL, kind.CONTROL]

