@@ -9,21 +9,18 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import msgspec
 
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.sampling import SamplingParams
-from inference.protocol.text import RenderChat
 from llamero import dispatch
 from llamero.accounts.selectors import Caller
 from llamero.api.adapters import AdapterChoice, resolve_adapters
 from llamero.api.guesses import NO_LIMITS, GuessLimits
 from llamero.api.logit_bias import TextBiases, check_biases, find_tokens
 from llamero.api.plugins import check_plugins
-from llamero.api.questions import ask_prompt
 from llamero.api.run import GenerationRun, JobStream, SettledStream
 from llamero.api.sampling import sampling_of_choice
 from llamero.api.sharing import salt_of
@@ -65,32 +62,6 @@ class GenerationSettings:
     def is_without_work(self) -> bool:
         """Whether there is nothing to compute."""
         return self.max_tokens == 0 and self.num_prompt_logprobs is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRequest:
-    """A validated chat request."""
-
-    messages: tuple[dict[str, Any], ...]
-    settings: GenerationSettings
-    include_usage: bool = False
-    template_kwargs: dict[str, Any]
-
-
-async def open_chat(
-    *, served: ServedModel, request: ChatRequest, caller: Caller, keep: Keep | None = None
-) -> GenerationRun:
-    """Render the messages and start their choices; raises LlameroError or EngineError."""
-    question = RenderChat(messages=request.messages, template_kwargs=request.template_kwargs)
-    rendered = await ask_prompt(served.deployment, question)
-    return await open_run(
-        served=served,
-        prompts=[rendered.tokens],
-        param="messages",
-        settings=request.settings,
-        caller=caller,
-        keep=keep,
-    )
 
 
 async def open_run(

@@ -7,8 +7,8 @@ from typing import Any
 from channels.db import database_sync_to_async
 
 from llamero.accounts.selectors import Caller
-from llamero.api import generation
-from llamero.api.generation import ChatRequest
+from llamero.api import chat as chats
+from llamero.api.chat import ChatRequest
 from llamero.api.loading import is_ready, watch_loading
 from llamero.api.model_choice import GENERATIVE, choose_model
 from llamero.api.openai.chat_request import read_chat_request
@@ -52,9 +52,10 @@ async def open_chat(
     if not await is_ready(served.deployment):
         async for progress in watch_loading(served.deployment):
             await tell_loading(served.id, progress)
+    chat = await chats.prepare_chat(served=served, request=request)
     run_id = make_run_id() if is_resumable else None
     keep = make_keep(run_id, served, caller, SocketRecipe(served.id))
-    run = await generation.open_chat(served=served, request=request, caller=caller, keep=keep)
+    run = await chats.open_chat(chat=chat, caller=caller, keep=keep)
     return Chat(served.id, run, run_id)
 
 

@@ -125,7 +125,7 @@ async def test_what_nobody_foresaw_is_a_plain_500(
     def explode(*_: object) -> None:
         raise RuntimeError("secret of the house")
 
-    monkeypatch.setattr("llamero.api.openai.chat_completions.open_chat", explode)
+    monkeypatch.setattr("llamero.api.openai.chat_completions.prepare_chat", explode)
     answer = await post(URL, GOOD)
     assert (answer.status, answer.error["type"]) == (500, "server_error")
     assert b"secret" not in answer.body

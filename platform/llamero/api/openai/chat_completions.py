@@ -6,8 +6,8 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
+from llamero.api.chat import open_chat, prepare_chat
 from llamero.api.collect import Choice, collect, timings_object, usage_object
-from llamero.api.generation import open_chat
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
@@ -46,13 +46,14 @@ class ChatCompletionsView(AsyncAPIView):
     async def _generate(self, request: Request) -> HttpResponseBase:
         settings = self.chat.settings
         caller, envelope = caller_of(request), make_envelope("chatcmpl", self.served)
+        chat = await prepare_chat(served=self.served, request=self.chat)
         recipe = ChatRecipe(
             envelope=envelope,
             num_choices=settings.num_choices,
             include_usage=self.chat.include_usage,
         )
         keep = make_keep(self.run_id, self.served, caller, recipe)
-        run = await open_chat(served=self.served, request=self.chat, caller=caller, keep=keep)
+        run = await open_chat(chat=chat, caller=caller, keep=keep)
         if settings.stream:
             return await stream_answer(run, recipe, self.run_id)
         choices = await collect(run, settings.num_choices)

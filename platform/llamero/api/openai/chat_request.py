@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from llamero.api.chat import ChatRequest
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
-from llamero.api.generation import ChatRequest
 from llamero.api.messages import read_messages
 from llamero.api.openai.settings import (
     OpenAISerializer,

@@ -1,0 +1,60 @@
+"""From a conversation to a running generation: what the model gets, and how its answers are read.
+
+Every API that chats, and the socket, brings its requests into this form.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from inference.protocol.text import RenderChat
+from llamero.accounts.selectors import Caller
+from llamero.api.generation import GenerationSettings, Keep, Prompt, open_run
+from llamero.api.questions import ask_prompt
+from llamero.api.run import GenerationRun
+from llamero.api.turn import AS_THE_MODEL_LIKES, NO_TOOLS, ReasoningWish, ToolUse, TurnFormat
+from models_registry.selectors import ServedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """A validated chat request."""
+
+    messages: tuple[dict[str, Any], ...]
+    settings: GenerationSettings
+    include_usage: bool = False
+    template_kwargs: dict[str, Any]
+    tools: ToolUse = NO_TOOLS
+    reasoning: ReasoningWish = AS_THE_MODEL_LIKES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedChat:
+    """A chat as the model gets it, and how its answers are to be read."""
+
+    served: ServedModel
+    prompt: Prompt
+    settings: GenerationSettings
+    turn: TurnFormat
+
+
+async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> PreparedChat:
+    """Render the messages, and settle how the model answers; raises LlameroError or EngineError."""
+    question = RenderChat(messages=request.messages, template_kwargs=request.template_kwargs)
+    rendered = await ask_prompt(served.deployment, question)
+    return PreparedChat(
+        served=served, prompt=rendered.tokens, settings=request.settings, turn=TurnFormat()
+    )
+
+
+async def open_chat(
+    *, chat: PreparedChat, caller: Caller, keep: Keep | None = None
+) -> GenerationRun:
+    """Start the choices of a chat; raises LlameroError or EngineError."""
+    return await open_run(
+        served=chat.served,
+        prompts=[chat.prompt],
+        param="messages",
+        settings=chat.settings,
+        caller=caller,
+        keep=keep,
+    )
