@@ -110,24 +110,30 @@ def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:
 
 
 def timings_object(done: Done) -> dict[str, Any]:
-    """Give llama-server's ``timings``."""
-    timings: Timings = done.timings
-    described = {
-        "cache_n": done.num_cached_tokens,
-        "prompt_n": timings.num_prompt_computed,
-        "prompt_ms": round(timings.prompt_ms, 3),
-        "prompt_per_token_ms": _ratio(timings.prompt_ms, timings.num_prompt_computed),
-        "prompt_per_second": _ratio(timings.num_prompt_computed * 1000, timings.prompt_ms),
-        "predicted_n": done.num_completion_tokens,
-        "predicted_ms": round(timings.predicted_ms, 3),
-        "predicted_per_token_ms": _ratio(timings.predicted_ms, done.num_completion_tokens),
-        "predicted_per_second": _ratio(done.num_completion_tokens * 1000, timings.predicted_ms),
-    }
+    """Give llama-server's ``timings``, with what guesses did."""
+    described = describe_timings(done.timings, done.num_cached_tokens, done.num_completion_tokens)
     if done.num_drafted_tokens:
         described["draft_n"] = done.num_drafted_tokens
         described["draft_n_accepted"] = done.num_accepted_tokens
     return described
 
 
+def describe_timings(timings: Timings, num_cached: int, num_predicted: int) -> dict[str, Any]:
+    """Give ``timings`` after so many tokens; the first of them took no step of its own."""
+    num_prompt, num_steps = timings.num_prompt_computed, max(0, num_predicted - 1)
+    prompt_ms, predicted_ms = round(timings.prompt_ms, 3), round(timings.predicted_ms, 3)
+    return {
+        "cache_n": num_cached,
+        "prompt_n": num_prompt,
+        "prompt_ms": prompt_ms,
+        "prompt_per_token_ms": _ratio(prompt_ms, num_prompt),
+        "prompt_per_second": _ratio(num_prompt * 1000, prompt_ms),
+        "predicted_n": num_predicted,
+        "predicted_ms": predicted_ms,
+        "predicted_per_token_ms": _ratio(predicted_ms, num_steps),
+        "predicted_per_second": _ratio(num_steps * 1000, predicted_ms),
+    }
+
+
 def _ratio(amount: float, per: float) -> float:
-    return round(amount / per, 3) if per > 0 else 0.0
+    return amount / per if per > 0 else 0.0

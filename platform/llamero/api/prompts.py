@@ -50,12 +50,36 @@ def read_prompts(value: Any, param: str) -> list[PromptText]:
 def read_native_prompts(value: Any, param: str) -> list[PromptText]:
     """Read llama-server's forms: those of OpenAI, and prompts that mix text and ids."""
     if isinstance(value, dict):
-        return [_read_native_prompt(value, param, param)]
+        return [read_native_prompt(value, param, param)]
     if not isinstance(value, list) or not value or _is_of_one_type(value):
         return read_prompts(value, param)
     if any(type(item) is int for item in value):
-        return [_read_native_prompt(value, param, param)]
-    return [_read_native_prompt(item, param, f"{param}[{i}]") for i, item in enumerate(value)]
+        return [read_native_prompt(value, param, param)]
+    return [read_native_prompt(item, param, f"{param}[{i}]") for i, item in enumerate(value)]
+
+
+def read_native_prompt(value: Any, param: str, path: str) -> PromptText:
+    """Read one prompt: a text, ids and texts in turn, or an object with ``prompt_string``."""
+    if isinstance(value, str):
+        return PromptText((value,), path)
+    if isinstance(value, dict):
+        text = value.get("prompt_string")
+        if value.get("multimodal_data"):
+            raise NotSupported(param, f"{path}.multimodal_data is not supported.")
+        if "content" in value:
+            text = _join_parts(value["content"], param, f"{path}.content")
+        if not isinstance(text, str):
+            raise InvalidValue(param, f"{path}.prompt_string must be a string.")
+        return PromptText((text,), path)
+    if not isinstance(value, list) or not value:
+        raise InvalidValue(param, f"{path} must be a string or a list, and not empty.")
+    parts: list[Part] = []
+    for i, item in enumerate(value):
+        if isinstance(item, str):
+            parts.append(item)
+        else:
+            parts.append(read_ids([item], param, f"{path}[{i}]"))
+    return PromptText(tuple(parts), path)
 
 
 def read_ids(value: Any, param: str, path: str) -> tuple[int, ...]:
@@ -84,7 +108,12 @@ def check_vocabulary(prompts: Sequence[PromptText], param: str, facts: ModelFact
 
 
 async def tokenize_prompts(
-    deployment: str, prompts: Sequence[PromptText], param: str, *, parse_special: bool
+    deployment: str,
+    prompts: Sequence[PromptText],
+    param: str,
+    *,
+    parse_special: bool,
+    add_special: bool = True,
 ) -> list[tuple[int, ...]]:
     """Turn prompts into token ids; one without any starts from the start-of-text token."""
     dispatcher = dispatch.get_dispatcher()
@@ -93,7 +122,7 @@ async def tokenize_prompts(
     texts = _TextParts(deployment, param, parse_special)
     heads = [p.parts[0] for p in prompts if isinstance(p.parts[0], str)]
     tails = [part for p in prompts for part in p.parts[1:] if isinstance(part, str)]
-    head_ids = iter(await texts.tokenize(heads, add_special=True))
+    head_ids = iter(await texts.tokenize(heads, add_special=add_special))
     tail_ids = iter(await texts.tokenize(tails, add_special=False))
     found: list[tuple[int, ...]] = []
     for prompt in prompts:
@@ -127,26 +156,18 @@ def _start_of_text(facts: ModelFacts, param: str) -> tuple[int, ...]:
     raise InvalidValue(param, f"{param} is empty, and the model has no start-of-text token.")
 
 
-def _read_native_prompt(value: Any, param: str, path: str) -> PromptText:
-    if isinstance(value, str):
-        return PromptText((value,), path)
-    if isinstance(value, dict):
-        text = value.get("prompt_string")
-        if value.get("multimodal_data"):
-            raise NotSupported(param, f"{path}.multimodal_data is not supported.")
-        if not isinstance(text, str):
-            raise InvalidValue(param, f"{path}.prompt_string must be a string.")
-        return PromptText((text,), path)
-    if not isinstance(value, list) or not value:
-        raise InvalidValue(param, f"{path} must be a string or a list, and not empty.")
-    parts: list[Part] = []
-    for i, item in enumerate(value):
-        if isinstance(item, str):
-            parts.append(item)
-        else:
-            parts.append(read_ids([item], param, f"{path}[{i}]"))
-    return PromptText(tuple(parts), path)
-
-
 def _is_of_one_type(items: list[Any]) -> bool:
     return len({type(item) for item in items}) == 1 and type(items[0]) is not dict
+
+
+def _join_parts(parts: Any, param: str, path: str) -> str:
+    """Join the text parts of an input that is an object; none between them, as at llama-server."""
+    if not isinstance(parts, list) or not parts:
+        raise InvalidValue(param, f"{path} must be a list of text parts.")
+    texts = []
+    for i, part in enumerate(parts):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind != "text" or not isinstance(part.get("text"), str):
+            raise NotSupported(param, f"{path}[{i}]: only parts of type text are supported.")
+        texts.append(part["text"])
+    return "".join(texts)

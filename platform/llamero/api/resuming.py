@@ -12,8 +12,9 @@ from inference.protocol.jobs import GenerationJob
 from llamero import dispatch
 from llamero.accounts.selectors import Caller
 from llamero.api.generation import GenerationSettings, Keep
-from llamero.api.native.completion_answer import CompletionRecipe
+from llamero.api.native.completion_stream import CompletionRecipe
 from llamero.api.numbering import NumberedChunks
+from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.openai.recipes import ChatRecipe, TextRecipe
 from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run, stream_run
@@ -89,13 +90,13 @@ def read_run_id(request: HttpRequest, settings: GenerationSettings, num_jobs: in
 
 
 async def stream_answer(
-    run: GenerationRun, recipe: StreamRecipe, run_id: str | None
+    run: GenerationRun, recipe: StreamRecipe, run_id: str | None, pacing: Pacing = AS_USUAL
 ) -> StreamingHttpResponse:
     """Answer with a run's events, numbered if it may be resumed; closes the run."""
     writer = recipe.make_writer()
     if run_id is None:
-        return await stream_run(run, writer)
-    return await stream_kept_run(run, NumberedChunks(writer, recipe.num_jobs), run_id)
+        return await stream_run(run, writer, pacing)
+    return await stream_kept_run(run, NumberedChunks(writer, recipe.num_jobs), run_id, pacing)
 
 
 async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:

@@ -9,7 +9,6 @@ from inference.protocol.sampling import SAMPLER_LETTERS, SamplingParams
 from llamero.api.answer_form import read_answer_form
 from llamero.api.fields import (
     AnyValue,
-    RequestSerializer,
     StopStrings,
     StrictBoolean,
     StrictFloat,
@@ -17,6 +16,7 @@ from llamero.api.fields import (
     StrictString,
 )
 from llamero.api.grammar_triggers import read_lazy_grammar
+from llamero.api.native_fields import NativeFields
 from llamero.api.plugins import read_plugins
 from llamero.errors import InvalidValue, NotSupported
 
@@ -49,7 +49,7 @@ _REFUSED = (
 )
 
 
-class SamplingSerializer(RequestSerializer):
+class SamplingSerializer(NativeFields):
     """llama-server's sampling fields, which every generating route takes at top level."""
 
     temperature = StrictFloat(-_LARGE, _LARGE, required=False)
@@ -97,7 +97,6 @@ class SamplingSerializer(RequestSerializer):
     min_tokens = StrictInteger(0, required=False)
     cache_prompt = StrictBoolean(required=False)
     stream = StrictBoolean(required=False)
-    return_progress = StrictBoolean(required=False)
     lora = AnyValue(required=False)
     user = StrictString(required=False)
 

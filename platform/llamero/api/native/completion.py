@@ -1,39 +1,55 @@
 """POST /completion and /completions."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import Detokenize
+from llamero import dispatch
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.collect import collect
-from llamero.api.generation import check_num_jobs, open_run, settle
+from llamero.api.fields import validate
+from llamero.api.generation import Prompt, check_num_jobs, open_run, settle
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE
-from llamero.api.native.completion_answer import CompletionAnswer, CompletionRecipe
-from llamero.api.native.completion_request import CompletionSerializer, read_completion_request
+from llamero.api.native.completion_answer import CompletionAnswer
+from llamero.api.native.completion_request import (
+    CompletionRequest,
+    CompletionSerializer,
+    read_completion_request,
+)
+from llamero.api.native.completion_stream import CompletionRecipe
+from llamero.api.native.generation_settings import model_side
 from llamero.api.native.view import NativeView
-from llamero.api.prompts import PromptText, tokenize_prompts
+from llamero.api.prompts import PromptText, read_native_prompts, tokenize_prompts
 from llamero.api.questions import ask_text
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
+from llamero.api.sse import native_error
+from models_registry.selectors import ServedModel
 
 
-class CompletionView(NativeView):
-    """Continue prompts as llama-server does, whole or as a stream."""
+class GeneratingView(NativeView):
+    """Generates from prompts, and answers in llama-server's shape, whole or as a stream."""
 
-    serializer_class = CompletionSerializer
+    completion: CompletionRequest
+    served: ServedModel
+    run_id: str | None
 
-    def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
-        body = self.read_body(request)
-        self.completion = read_completion_request(body)
-        num_prompts, settings = len(self.completion.prompts), self.completion.settings
-        check_num_jobs(num_prompts, settings)
-        num_jobs = num_prompts * settings.num_choices
-        self.run_id = read_run_id(request, settings, num_jobs)
-        self.served = self.find_model(request, GENERATIVE, body)
+    async def make_prompts(self, facts: ModelFacts) -> list[Prompt]:
+        """Give the prompts as token ids."""
+        raise NotImplementedError
+
+    async def spell_prompts(self, prompts: list[Prompt], facts: ModelFacts) -> list[str]:
+        """Give the prompts as text, with whatever tokens were added."""
+        return list(await asyncio.gather(*map(self.spell, prompts)))
+
+    async def spell(self, prompt: Prompt) -> str:
+        """Give a prompt as text, control tokens included."""
+        return (await ask_text(self.served.deployment, Detokenize(tokens=prompt))).text
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate, when the model is loaded."""
@@ -42,40 +58,62 @@ class CompletionView(NativeView):
         return await stream_when_ready(
             self.served.deployment,
             lambda: self._generate(request),
-            is_native=True,
+            fail=native_error,
             run_id=self.run_id,
         )
 
     async def _generate(self, request: Request) -> HttpResponseBase:
-        settings = await settle(self.served.deployment, self.completion.settings)
-        completion = replace(self.completion, settings=settings)
-        prompts = await tokenize_prompts(
-            self.served.deployment, completion.prompts, "prompt", parse_special=True
-        )
-        texts = [
-            await self._text_of(p, ids) for p, ids in zip(completion.prompts, prompts, strict=True)
-        ]
+        served, caller = self.served, caller_of(request)
+        facts = await dispatch.get_dispatcher().facts(served.deployment)
+        settings = await settle(served.deployment, self.completion.settings)
+        prompts = await self.make_prompts(facts)
         answer = CompletionAnswer(
-            self.served.id, completion, tuple(texts), tuple(len(ids) for ids in prompts)
+            model=served.id,
+            request=replace(self.completion, settings=settings),
+            prompts=tuple(await self.spell_prompts(prompts, facts)),
+            num_prompt_tokens=tuple(len(ids) for ids in prompts),
+            model_side=model_side(served, facts, settings),
         )
         num_jobs = len(prompts) * settings.num_choices
         recipe = CompletionRecipe(answer=answer, num_jobs=num_jobs)
-        caller = caller_of(request)
-        keep = make_keep(self.run_id, self.served, caller, recipe)
+        keep = make_keep(self.run_id, served, caller, recipe)
         run = await open_run(
-            served=self.served,
-            prompts=prompts,
-            settings=settings,
-            caller=caller,
-            keep=keep,
+            served=served, prompts=prompts, settings=settings, caller=caller, keep=keep
         )
         if settings.stream:
-            return await stream_answer(run, recipe, self.run_id)
+            return await stream_answer(run, recipe, self.run_id, settings.pacing)
         documents = [answer.whole(choice) for choice in await collect(run, num_jobs)]
         return json_response(documents[0] if num_jobs == 1 else documents)
 
-    async def _text_of(self, source: PromptText, ids: tuple[int, ...]) -> str:
-        """Give a prompt as text: as it was sent, or from its ids."""
-        if source.is_text:
-            return str(source.parts[0])
-        return (await ask_text(self.served.deployment, Detokenize(tokens=ids))).text
+
+class CompletionView(GeneratingView):
+    """Continue prompts as llama-server does."""
+
+    serializer_class = CompletionSerializer
+    sources: list[PromptText]
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find the model."""
+        body = self.read_body(request)
+        fields = validate(CompletionSerializer, body)
+        self.sources = read_native_prompts(fields["prompt"], "prompt")
+        self.completion = read_completion_request(fields, body)
+        settings = self.completion.settings
+        check_num_jobs(len(self.sources), settings)
+        self.run_id = read_run_id(request, settings, len(self.sources) * settings.num_choices)
+        self.served = self.find_model(request, GENERATIVE, body)
+
+    async def make_prompts(self, facts: ModelFacts) -> list[Prompt]:
+        """Tokenize the prompts."""
+        return await tokenize_prompts(
+            self.served.deployment, self.sources, "prompt", parse_special=True
+        )
+
+    async def spell_prompts(self, prompts: list[Prompt], facts: ModelFacts) -> list[str]:
+        """Give each as it was sent where nothing was added to it."""
+        if facts.num_prefix_tokens or facts.num_suffix_tokens:
+            return await super().spell_prompts(prompts, facts)
+        return [
+            str(source.parts[0]) if source.is_text else await self.spell(prompt)
+            for source, prompt in zip(self.sources, prompts, strict=True)
+        ]

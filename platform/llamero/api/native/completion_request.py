@@ -8,11 +8,11 @@ import msgspec
 
 from inference.protocol.sampling import SamplingParams
 from llamero.api.adapters import read_adapters
-from llamero.api.fields import AnyValue, StopStrings, StrictBoolean, StrictInteger, validate
+from llamero.api.fields import AnyValue, StopStrings, StrictBoolean, StrictInteger
 from llamero.api.generation import GenerationSettings
 from llamero.api.guesses import read_guess_limits
 from llamero.api.logit_bias import read_biases
-from llamero.api.prompts import PromptText, read_native_prompts
+from llamero.api.native_fields import read_native_fields
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
 
@@ -21,16 +21,14 @@ _UNLIMITED = (-1, -2)
 _LENGTH_NAMES = ("n_predict", "max_completion_tokens", "max_tokens")
 
 
-class CompletionSerializer(SamplingSerializer):
-    """The fields of POST /completion."""
+class NativeGenerationSerializer(SamplingSerializer):
+    """What POST /completion and /infill take alike."""
 
-    prompt = AnyValue()
     n_predict = StrictInteger(-2, required=False)
     max_tokens = StrictInteger(-2, required=False)
     max_completion_tokens = StrictInteger(-2, required=False)
     n_cmpl = StrictInteger(1, MAX_CHOICES, required=False)
     n = StrictInteger(1, MAX_CHOICES, required=False)
-    n_keep = StrictInteger(-1, required=False)
     n_probs = StrictInteger(0, MAX_PROBS, required=False)
     logprobs = StrictInteger(0, MAX_PROBS, required=False)
     post_sampling_probs = StrictBoolean(required=False)
@@ -39,21 +37,26 @@ class CompletionSerializer(SamplingSerializer):
     response_fields = AnyValue(required=False)
 
 
+class CompletionSerializer(NativeGenerationSerializer):
+    """The fields of POST /completion."""
+
+    prompt = AnyValue()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionRequest:
     """A validated request, and what its answer shall hold."""
 
-    prompts: list[PromptText]
     settings: GenerationSettings
     n_predict: int
     return_tokens: bool
-    return_progress: bool
     response_fields: tuple[str, ...]
 
 
-def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
-    """Validate a body; raises ValidationError or LlameroError."""
-    fields = validate(CompletionSerializer, body)
+def read_completion_request(
+    fields: dict[str, Any], body: Mapping[str, Any]
+) -> CompletionRequest:
+    """Read how to generate from validated fields; raises LlameroError."""
     n_predict = next((fields[name] for name in _LENGTH_NAMES if name in fields), -1)
     max_tokens = None if n_predict in _UNLIMITED else n_predict
     num_probs = fields.get("n_probs", fields.get("logprobs", 0))
@@ -62,8 +65,8 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
         raise InvalidValue("min_tokens", "min_tokens must not be more than n_predict.")
     sampling = read_sampling(fields, SamplingParams())
     biases = read_biases(fields.get("logit_bias", {}), has_text_keys=True)
+    cache_prompt = fields.get("cache_prompt", True)
     return CompletionRequest(
-        prompts=read_native_prompts(fields["prompt"], "prompt"),
         settings=GenerationSettings(
             sampling=msgspec.structs.replace(sampling, logit_bias=biases.ids),
             text_biases=biases.texts,
@@ -73,16 +76,16 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
             ignore_eos=fields.get("ignore_eos", False),
             num_logprobs=num_probs or None,
             post_sampling_probs=fields.get("post_sampling_probs", False),
-            cache_prompt=fields.get("cache_prompt", True),
-            num_keep=fields.get("n_keep", 0),
+            cache_prompt=cache_prompt,
+            warms_cache=cache_prompt,
             guesses=read_guess_limits(body),
             adapters=read_adapters(fields["lora"]) if "lora" in fields else None,
             stream=fields.get("stream", False),
             num_choices=fields.get("n_cmpl", fields.get("n", 1)),
+            **read_native_fields(fields),
         ),
         n_predict=n_predict,
         return_tokens=fields.get("return_tokens", False),
-        return_progress=fields.get("return_progress", False),
         response_fields=_read_response_fields(fields.get("response_fields", [])),
     )
 

@@ -13,7 +13,7 @@ from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
 from llamero.api.async_view import json_response
 from llamero.api.model_choice import ANY_KIND, list_all_models
-from llamero.api.native.completion_answer import describe_settings
+from llamero.api.native.generation_settings import describe_settings
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
 from models_registry.models import DeploymentState

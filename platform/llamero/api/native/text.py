@@ -8,18 +8,25 @@ from rest_framework.request import Request
 from inference.protocol.text import Detokenize, RenderChat, Tokenize
 from llamero import dispatch
 from llamero.api.async_view import json_response
-from llamero.api.fields import AnyValue, RequestSerializer, StrictBoolean, StrictString, validate
+from llamero.api.fields import AnyValue, RequestSerializer, StrictBoolean, validate
 from llamero.api.model_choice import ANY_KIND, GENERATIVE
 from llamero.api.native.view import NativeView
 from llamero.api.openai.chat_request import read_chat_request
-from llamero.api.prompts import PromptText, check_vocabulary, read_ids
+from llamero.api.prompts import (
+    PromptText,
+    check_vocabulary,
+    read_ids,
+    read_native_prompt,
+    tokenize_prompts,
+)
 from llamero.api.questions import ask_prompt, ask_text, ask_tokens
+from llamero.errors import InvalidValue
 
 
 class TokenizeSerializer(RequestSerializer):
     """The fields of POST /tokenize."""
 
-    content = StrictString()
+    content = AnyValue(required=False)
     add_special = StrictBoolean(required=False)
     parse_special = StrictBoolean(required=False)
     with_pieces = StrictBoolean(required=False)
@@ -28,7 +35,7 @@ class TokenizeSerializer(RequestSerializer):
 class DetokenizeSerializer(RequestSerializer):
     """The fields of POST /detokenize."""
 
-    tokens = AnyValue()
+    tokens = AnyValue(required=False)
 
 
 class TokenizeView(NativeView):
@@ -39,21 +46,28 @@ class TokenizeView(NativeView):
     def prepare(self, request: Request) -> None:
         """Validate the body and find the model."""
         body = self.read_body(request)
-        self.fields = validate(TokenizeSerializer, body)
+        fields = validate(TokenizeSerializer, body)
+        self.content = _read_content(fields.get("content", ""))
+        self.switches = {
+            "add_special": fields.get("add_special", False),
+            "parse_special": fields.get("parse_special", True),
+        }
+        self.with_pieces = fields.get("with_pieces", False)
         self.served = self.find_model(request, ANY_KIND, body)
+        if self.with_pieces and not self.content.is_text:
+            raise InvalidValue("with_pieces", "with_pieces is only possible with a text.")
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Tokenize."""
-        with_pieces = self.fields.get("with_pieces", False)
-        question = Tokenize(
-            texts=(self.fields["content"],),
-            add_special=self.fields.get("add_special", False),
-            parse_special=self.fields.get("parse_special", True),
-            with_pieces=with_pieces,
-        )
-        answer = await ask_tokens(self.served.deployment, question, "content")
+        deployment = self.served.deployment
+        if not self.content.is_text:
+            found = await tokenize_prompts(deployment, [self.content], "content", **self.switches)
+            return json_response({"tokens": found[0]})
+        text = str(self.content.parts[0])
+        question = Tokenize(texts=(text,), with_pieces=self.with_pieces, **self.switches)
+        answer = await ask_tokens(deployment, question, "content")
         tokens = answer.tokens[0]
-        if not with_pieces:
+        if not self.with_pieces:
             return json_response({"tokens": tokens})
         pieces = zip(tokens, answer.pieces[0], strict=True)
         return json_response(
@@ -69,7 +83,7 @@ class DetokenizeView(NativeView):
     def prepare(self, request: Request) -> None:
         """Validate the body and find the model."""
         body = self.read_body(request)
-        value = validate(DetokenizeSerializer, body)["tokens"]
+        value = validate(DetokenizeSerializer, body).get("tokens", [])
         self.tokens = () if value == [] else read_ids(value, "tokens", "tokens")
         self.served = self.find_model(request, ANY_KIND, body)
 
@@ -98,6 +112,15 @@ class ApplyTemplateView(NativeView):
         )
         answer = await ask_prompt(self.served.deployment, question)
         return json_response({"prompt": answer.prompt})
+
+
+def _read_content(value: Any) -> PromptText:
+    """Read what to cut: a text, or a list of texts and token ids."""
+    if value == []:
+        value = ""
+    if not isinstance(value, str | list):
+        raise InvalidValue("content", "content must be a string, or a list of texts and token ids.")
+    return read_native_prompt(value, "content", "content")
 
 
 def _piece(latin1: str) -> str | list[int]:

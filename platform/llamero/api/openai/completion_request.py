@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
+from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
 from llamero.api.generation import GenerationSettings
 from llamero.api.openai.settings import (
     OpenAISerializer,
@@ -14,7 +14,7 @@ from llamero.api.openai.settings import (
 )
 from llamero.api.prompts import PromptText, read_prompts
 from llamero.api.sampling import MAX_CHOICES
-from llamero.errors import InvalidValue, NotSupported
+from llamero.errors import InvalidValue
 
 DEFAULT_MAX_TOKENS = 16
 
@@ -27,38 +27,46 @@ class CompletionSerializer(OpenAISerializer):
     best_of = StrictInteger(1, MAX_CHOICES, required=False)
     echo = StrictBoolean(required=False)
     logprobs = StrictInteger(0, 5, required=False)
-    suffix = AnyValue(required=False)
+    suffix = StrictString(required=False)
+    n_predict = StrictInteger(-1, required=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionRequest:
-    """A validated completion request; ``settings.num_choices`` are tried, fewer may be returned."""
+    """A validated completion request; ``settings.num_choices`` are tried, fewer may be returned.
+
+    With a ``suffix`` each prompt stands before a gap, and the suffix behind it.
+    """
 
     prompts: list[PromptText]
+    suffix: str
     settings: GenerationSettings
     num_returned: int
     num_logprobs: int | None
     has_prompt_logprobs: bool
     echo: bool
+    verbose: bool
     include_usage: bool
 
 
 def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
     """Validate a body; raises ValidationError or LlameroError."""
     fields = validate(CompletionSerializer, body)
-    if fields.get("suffix"):
-        raise NotSupported("suffix", "suffix is not supported: no model here fills in the middle.")
     num_returned, num_tried = fields.get("n", 1), _read_best_of(fields)
     num_logprobs = fields.get("logprobs")
     asked_prompt_logprobs = read_prompt_logprobs(fields)
     echoed_logprobs = num_logprobs if fields.get("echo") else None
     # Choosing between answers needs the likelihood of each.
     needed_logprobs = 0 if num_tried > num_returned and num_logprobs is None else num_logprobs
+    prompts, suffix = read_prompts(fields["prompt"], "prompt"), fields.get("suffix", "")
+    if suffix:
+        _check_gaps(fields, prompts)
     return CompletionRequest(
-        prompts=read_prompts(fields["prompt"], "prompt"),
+        prompts=prompts,
+        suffix=suffix,
         settings=read_settings(
             fields | {"n": num_tried},
-            max_tokens=fields.get("max_tokens", DEFAULT_MAX_TOKENS),
+            max_tokens=_read_max_tokens(fields),
             num_logprobs=needed_logprobs,
             num_prompt_logprobs=_larger(asked_prompt_logprobs, echoed_logprobs),
         ),
@@ -66,8 +74,26 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
         num_logprobs=num_logprobs,
         has_prompt_logprobs=asked_prompt_logprobs is not None,
         echo=fields.get("echo", False),
+        verbose=fields.get("verbose", False),
         include_usage=read_include_usage(fields),
     )
+
+
+def _read_max_tokens(fields: dict[str, Any]) -> int | None:
+    """Read OpenAI's field, or llama-server's, where -1 means to the end of the context."""
+    if "max_tokens" in fields:
+        return int(fields["max_tokens"])
+    n_predict = int(fields.get("n_predict", DEFAULT_MAX_TOKENS))
+    return None if n_predict < 0 else n_predict
+
+
+def _check_gaps(fields: dict[str, Any], prompts: list[PromptText]) -> None:
+    """Refuse what has no meaning where a gap is filled."""
+    if not all(prompt.is_text for prompt in prompts):
+        raise InvalidValue("prompt", "prompt must be text where there is a suffix.")
+    for name in ("echo", "prompt_logprobs"):
+        if fields.get(name) not in (None, False):
+            raise InvalidValue(name, f"{name} is not possible with suffix.")
 
 
 def _larger(one: int | None, other: int | None) -> int | None:

@@ -7,9 +7,11 @@ from rest_framework.request import Request
 
 from inference.protocol.events import TokenLogprob
 from inference.protocol.text import Detokenize
+from llamero import dispatch
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.collect import Choice, collect, usage_object
-from llamero.api.generation import check_num_jobs, open_run
+from llamero.api.generation import Prompt, check_num_jobs, open_run
+from llamero.api.infill import Gap, check_infill, lay_out, read_gap
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
@@ -20,6 +22,7 @@ from llamero.api.openai.recipes import TextRecipe
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.questions import ask_text
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
+from llamero.api.sse import openai_error
 
 
 class CompletionsView(AsyncAPIView):
@@ -45,15 +48,13 @@ class CompletionsView(AsyncAPIView):
         return await stream_when_ready(
             self.served.deployment,
             lambda: self._generate(request),
-            is_native=False,
+            fail=openai_error,
             run_id=self.run_id,
         )
 
     async def _generate(self, request: Request) -> HttpResponseBase:
-        completion, deployment = self.completion, self.served.deployment
-        prompts = await tokenize_prompts(
-            deployment, completion.prompts, "prompt", parse_special=True
-        )
+        completion = self.completion
+        prompts = await self._make_prompts()
         echoes = await self._read_echoes(completion.prompts, prompts) if completion.echo else ()
         envelope, num_tried = make_envelope("cmpl", self.served), completion.settings.num_choices
         recipe = TextRecipe(
@@ -74,7 +75,7 @@ class CompletionsView(AsyncAPIView):
             keep=keep,
         )
         if completion.settings.stream:
-            return await stream_answer(run, recipe, self.run_id)
+            return await stream_answer(run, recipe, self.run_id, completion.settings.pacing)
         tried = await collect(run, len(prompts) * num_tried)
         kept = _keep_best(tried, num_tried, completion.num_returned)
         choices = []
@@ -86,6 +87,21 @@ class CompletionsView(AsyncAPIView):
         return json_response(
             envelope.document("text_completion") | {"choices": choices, "usage": usage}
         )
+
+    async def _make_prompts(self) -> list[Prompt]:
+        """Tokenize the prompts; each stands before a gap where there is a suffix."""
+        completion, deployment = self.completion, self.served.deployment
+        if not completion.suffix:
+            return await tokenize_prompts(
+                deployment, completion.prompts, "prompt", parse_special=True
+            )
+        facts = await dispatch.get_dispatcher().facts(deployment)
+        check_infill(facts, status=400, param="suffix")
+        gaps = (
+            Gap(before=str(prompt.parts[0]), behind=completion.suffix)
+            for prompt in completion.prompts
+        )
+        return [lay_out(await read_gap(deployment, gap, facts, "prompt"), facts) for gap in gaps]
 
     def _choice(
         self, index: int, choice: Choice, echo: str, judged: list[TokenLogprob]

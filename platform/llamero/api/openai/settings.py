@@ -14,6 +14,7 @@ from llamero.api.fields import (
 )
 from llamero.api.generation import GenerationSettings
 from llamero.api.logit_bias import read_biases
+from llamero.api.native_fields import read_native_fields
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
 
@@ -58,6 +59,7 @@ def read_settings(
         adapters=read_adapters(fields["lora"]) if "lora" in fields else None,
         stream=fields.get("stream", False),
         num_choices=fields.get("n", 1),
+        **read_native_fields(fields),
     )
 
 
