@@ -1,16 +1,31 @@
 """What was looked up a moment ago: a small cache per process whose entries die young."""
 
+import logging
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+logger = logging.getLogger(__name__)
+
+# What a database that is down, restarting, locked or cut off looks like.
+OUTAGES = (OperationalError, InterfaceError)
 Value = TypeVar("Value")
+
+
+class _Entry(NamedTuple, Generic[Value]):
+    fresh_until: float
+    read_at: float
+    value: Value
 
 
 class ExpiringCache(Generic[Value]):
     """Keep values for ``lifetime_seconds``; safe between threads, emptied when it is full.
 
-    Staleness is bounded by the lifetime, in every process, without any message between them.
+    Staleness is bounded by the lifetime, in every process, without any message between them. While
+    the database is out of reach, what ``recall`` knew last counts for ``OUTAGE_SECONDS`` more.
     """
 
     def __init__(
@@ -22,20 +37,46 @@ class ExpiringCache(Generic[Value]):
         self._lifetime = lifetime_seconds
         self._max_entries = max_entries
         self._clock = clock
-        self._entries: dict[str, tuple[float, Value]] = {}
+        self._entries: dict[str, _Entry[Value]] = {}
 
     def get(self, key: str) -> Value | None:
         """Give the value while it is fresh."""
         entry = self._entries.get(key)
-        if entry is None or entry[0] <= self._clock():
+        if entry is None or entry.fresh_until <= self._clock():
             return None
-        return entry[1]
+        return entry.value
+
+    def recall(self, key: str, read: Callable[[], Value | None]) -> Value | None:
+        """Give the value while it is fresh, else read it; None is not kept."""
+        known = self.get(key)
+        if known is not None:
+            return known
+        try:
+            found = read()
+        except OUTAGES as error:
+            return self._outlive(key, error)
+        if found is not None:
+            self.put(key, found)
+        else:
+            self._entries.pop(key, None)
+        return found
+
+    def _outlive(self, key: str, error: Exception) -> Value:
+        """Give what was known last, for a lifetime more, so that not every call asks in vain."""
+        entry = self._entries.get(key)
+        now = self._clock()
+        if entry is None or now - entry.read_at > self._lifetime + settings.OUTAGE_SECONDS:
+            raise error
+        logger.warning("The database is out of reach, what was known counts: %s", error)
+        self._entries[key] = _Entry(now + self._lifetime, entry.read_at, entry.value)
+        return entry.value
 
     def put(self, key: str, value: Value) -> None:
         """Remember a value from now on."""
         if len(self._entries) >= self._max_entries:
             self._entries.clear()
-        self._entries[key] = (self._clock() + self._lifetime, value)
+        now = self._clock()
+        self._entries[key] = _Entry(now + self._lifetime, now, value)
 
     def clear(self) -> None:
         """Forget everything."""

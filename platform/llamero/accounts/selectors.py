@@ -36,12 +36,7 @@ recent_callers: ExpiringCache[Caller] = ExpiringCache(lifetime_seconds=1.0)
 def find_caller(key_text: str) -> Caller | None:
     """Find who a key belongs to; None for unknown, wrong, ended keys and users alike."""
     cache_key = seal(key_text, newest_pepper())
-    caller = recent_callers.get(cache_key)
-    if caller is None:
-        caller = _read_caller(key_text)
-        if caller is not None:
-            recent_callers.put(cache_key, caller)
-    return caller
+    return recent_callers.recall(cache_key, lambda: _read_caller(key_text))
 
 
 def _read_caller(key_text: str) -> Caller | None:

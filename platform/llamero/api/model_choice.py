@@ -1,7 +1,5 @@
 """Which served model a request means, and whether its caller may use it."""
 
-from collections.abc import Callable
-
 from inference.protocol.replicas import ModelKind
 from llamero.accounts.selectors import Caller
 from llamero.errors import InvalidValue, LlameroError
@@ -34,7 +32,7 @@ def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> S
         raise InvalidValue("model", "model is missing.", "missing_required_parameter")
     if not isinstance(name, str):
         raise InvalidValue("model", "model must be a string.")
-    served = recent_models.get(name) or _remember(name, find_served_model(name))
+    served = recent_models.recall(name, lambda: find_served_model(name))
     if served is None or not caller.may_use(served.model_pk):
         raise no_such_model(name)
     if not _answers_as(served, kinds):
@@ -60,7 +58,7 @@ def list_usable_models(caller: Caller) -> list[ServedModel]:
 
 def list_all_models() -> list[ServedModel]:
     """List every served model, as of a second ago at most."""
-    return _recall("", list_served_models)
+    return recent_lists.recall("", list_served_models) or []
 
 
 def no_such_model(name: str) -> LlameroError:
@@ -75,17 +73,3 @@ def _answers_as(served: ServedModel, kinds: frozenset[ModelKind]) -> bool:
     if kinds == EMBEDDING and served.kind.is_generative:
         return served.profile.serves_embeddings
     return served.kind in kinds
-
-
-def _remember(name: str, served: ServedModel | None) -> ServedModel | None:
-    if served is not None:
-        recent_models.put(name, served)
-    return served
-
-
-def _recall(key: str, read: Callable[[], list[ServedModel]]) -> list[ServedModel]:
-    known = recent_lists.get(key)
-    if known is None:
-        known = read()
-        recent_lists.put(key, known)
-    return known

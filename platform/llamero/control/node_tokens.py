@@ -53,10 +53,7 @@ def revoke_node_tokens(*, tokens: Iterable[NodeToken]) -> int:
 def find_node_token(text: str) -> NodeToken | None:
     """Find a token that is good now; None for unknown, wrong and revoked ones alike."""
     cache_key = seal(text, newest_pepper())
-    token = recent_tokens.get(cache_key)
-    if token is None and (token := _read_token(text)) is not None:
-        recent_tokens.put(cache_key, token)
-    return token
+    return recent_tokens.recall(cache_key, lambda: _read_token(text))
 
 
 def _read_token(text: str) -> NodeToken | None:
