@@ -11,6 +11,7 @@ from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
 )
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import APIException, ValidationError
 
@@ -101,6 +102,10 @@ def describe_exception(error: Exception) -> LlameroError:
             return LlameroError(413, "request_too_large", "The request body is too large.")
         case BadRequest() | SuspiciousOperation():
             return LlameroError(400, "bad_request", "The request is malformed.")
+        case OperationalError() | InterfaceError():
+            logger.error("The database is out of reach: %s", error)
+            message = "The service cannot look up keys and models right now. Please try again."
+            return LlameroError(503, "database_unavailable", message, retry_after=RETRY_SECONDS)
     logger.error("Unexpected error", exc_info=error)
     return LlameroError(500, "internal_error", "Something went wrong on the server.")
 
