@@ -20,6 +20,7 @@ from llamero.accounts.selectors import Caller
 from llamero.api.adapters import AdapterChoice, resolve_adapters
 from llamero.api.guesses import NO_LIMITS, GuessLimits
 from llamero.api.logit_bias import TextBiases, check_biases, find_tokens
+from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.plugins import check_plugins
 from llamero.api.run import GenerationRun, JobStream, SettledStream
 from llamero.api.sampling import sampling_of_choice
@@ -40,6 +41,7 @@ class GenerationSettings:
     """How each choice of a request is generated. ``max_tokens`` None: until the context is full.
 
     ``text_biases`` wait for the model to tell which tokens they mean: see ``settle``.
+    ``warms_cache`` has the prompt of an answer without tokens computed, for whoever goes on from it.
     """
 
     sampling: SamplingParams
@@ -53,6 +55,12 @@ class GenerationSettings:
     num_prompt_logprobs: int | None = None
     cache_prompt: bool = True
     num_keep: int = 0
+    num_discard: int = 0
+    min_indent: int = 0
+    line_limit_ms: int = 0
+    tells_timings: bool = False
+    warms_cache: bool = False
+    pacing: Pacing = AS_USUAL
     guesses: GuessLimits = NO_LIMITS
     adapters: AdapterChoice | None = None
     stream: bool = False
@@ -61,7 +69,13 @@ class GenerationSettings:
     @property
     def is_without_work(self) -> bool:
         """Whether there is nothing to compute."""
-        return self.max_tokens == 0 and self.num_prompt_logprobs is None
+        is_judged = self.num_prompt_logprobs is not None
+        return self.max_tokens == 0 and not (is_judged or self.warms_cache)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a stream tells its pace."""
+        return self.stream and (self.tells_timings or self.pacing.tells_progress)
 
 
 async def open_run(
@@ -189,6 +203,10 @@ class _JobMaker:
             num_prompt_logprobs=settings.num_prompt_logprobs if has_prompt_logprobs else None,
             cache_prompt=settings.cache_prompt,
             num_keep=settings.num_keep,
+            num_discard=settings.num_discard,
+            min_indent=settings.min_indent,
+            line_limit_ms=settings.line_limit_ms,
+            is_timed=settings.is_timed,
             num_draft_tokens=settings.guesses.most,
             min_draft_tokens=settings.guesses.least,
             min_draft_likely=settings.guesses.likely,

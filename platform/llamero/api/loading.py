@@ -13,7 +13,8 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ReplicaState
 from llamero import dispatch
 from llamero.api.errors import describe_exception
-from llamero.api.sse import PATIENCE_SECONDS, QUEUE_SECONDS, error_event, respond
+from llamero.api.sse import PATIENCE_SECONDS, QUEUE_SECONDS, respond
+from llamero.errors import LlameroError
 
 _IN_START = (ReplicaState.STARTING, ReplicaState.LOADING)
 
@@ -22,12 +23,12 @@ async def stream_when_ready(
     deployment: str,
     answer: Callable[[], Awaitable[HttpResponseBase]],
     *,
-    is_native: bool,
+    fail: Callable[[LlameroError], bytes],
     run_id: str | None = None,
 ) -> HttpResponseBase:
     """Give the streamed answer of ``answer``, which needs a ready replica.
 
-    Where that takes long the stream begins before: then what fails is told as an event.
+    Where that takes long the stream begins before: then what fails is told as an event by ``fail``.
     ``run_id`` is what it will be resumed by, if it may be.
     """
     if await is_ready(deployment):
@@ -36,7 +37,7 @@ async def stream_when_ready(
     begins_at = monotonic() + PATIENCE_SECONDS
     async for progress in loading:
         if monotonic() >= begins_at:
-            return respond(_body(loading, progress, answer, is_native=is_native), run_id)
+            return respond(_body(loading, progress, answer, fail), run_id)
     return await answer()
 
 
@@ -71,8 +72,7 @@ async def _body(
     loading: AsyncIterator[float],
     progress: float,
     answer: Callable[[], Awaitable[HttpResponseBase]],
-    *,
-    is_native: bool,
+    fail: Callable[[LlameroError], bytes],
 ) -> AsyncIterator[bytes]:
     """Tell how far the model is, then pass on its answer."""
     try:
@@ -85,7 +85,7 @@ async def _body(
             async for part in parts:
                 yield part
     except Exception as error:
-        yield error_event(describe_exception(error), is_native=is_native)
+        yield fail(describe_exception(error))
 
 
 def _sign_of_life(progress: float) -> bytes:

@@ -9,7 +9,7 @@ import re
 
 from llamero.api.run import ChoiceEvent
 from llamero.api.sse import ChunkWriter
-from llamero.errors import InvalidValue
+from llamero.errors import InvalidValue, LlameroError
 
 Place = tuple[int, ...]
 _ID = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
@@ -44,7 +44,6 @@ class NumberedChunks:
     """
 
     def __init__(self, writer: ChunkWriter, num_jobs: int, after: Place | None = None) -> None:
-        self.is_native = writer.is_native
         self._writer = writer
         self._has_lanes = num_jobs > 1
         self._written = [0] * num_lanes(num_jobs)
@@ -65,6 +64,10 @@ class NumberedChunks:
         if self._written != self._told:
             raise no_such_event("Last-Event-ID")
         return chunks
+
+    def fail(self, error: LlameroError) -> bytes:
+        """Give what ends the stream badly; it has no id, since nothing can follow it."""
+        return self._writer.fail(error)
 
     def _number(self, lane: int, chunks: bytes) -> bytes:
         numbered = []

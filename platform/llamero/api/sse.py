@@ -8,9 +8,10 @@ from typing import Protocol
 import msgspec
 from django.http import StreamingHttpResponse
 
-from inference.protocol.events import Done, Failed, Tokens
+from inference.protocol.events import Done, Failed, Progress, Tokens
 from llamero.api.errors import describe_exception, error_bytes, from_failed
-from llamero.api.run import ChoiceEvent, GenerationRun
+from llamero.api.pacing import AS_USUAL, Pacing
+from llamero.api.run import ChoiceEvent, QueuePlace
 from llamero.errors import LlameroError
 
 logger = logging.getLogger(__name__)
@@ -24,15 +25,36 @@ PATIENCE_SECONDS = 10.0
 # How long a stream that is resumed waits for what was told before, to begin with it.
 REPLAY_SECONDS = 1.0
 RUN_HEADER = "X-Llamero-Run"
+SILENT_SECONDS = 3600.0
 PING = b": ping\n\n"
 DONE = b"data: [DONE]\n\n"
 _TELLING = (Tokens, Done, Failed)
 
 
+class EventSource(Protocol):
+    """A run as a stream reads it: see GenerationRun."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every choice has ended, and its end was given."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing has been told yet."""
+
+    @property
+    def queue_place(self) -> QueuePlace | None:
+        """Where the run waits; None once any of its choices has begun."""
+
+    async def next_events(self, timeout: float) -> list[ChoiceEvent]:
+        """Give what has arrived, waiting for it; nothing after so many seconds of silence."""
+
+    async def close(self) -> None:
+        """Let go of it."""
+
+
 class ChunkWriter(Protocol):
     """Turns events into an API's own chunks. Called once per token: it must be cheap."""
-
-    is_native: bool
 
     def start(self) -> bytes:
         """Give what comes before the first event."""
@@ -43,25 +65,35 @@ class ChunkWriter(Protocol):
     def end(self) -> bytes:
         """Give what comes after the last choice has ended."""
 
+    def fail(self, error: LlameroError) -> bytes:
+        """Give what comes last where a stream ends badly."""
 
-async def stream_run(run: GenerationRun, writer: ChunkWriter) -> StreamingHttpResponse:
+
+async def stream_run(
+    run: EventSource, writer: ChunkWriter, pacing: Pacing = AS_USUAL
+) -> StreamingHttpResponse:
     """Answer with a run's events; closes the run when the stream ends, however it ends.
 
     Raises what fails before there is anything to send.
     """
     try:
-        first = await _first_events(run)
+        first = await _first_events(run, pacing)
         for _, event in first:
             if type(event) is Failed:
                 raise from_failed(event)
     except BaseException:
         await run.close()
         raise
-    return respond(_body(run, writer, first))
+    return respond(_body(run, writer, first, pacing))
 
 
 async def stream_kept_run(
-    run: GenerationRun, writer: ChunkWriter, run_id: str, *, is_resumed: bool = False
+    run: EventSource,
+    writer: ChunkWriter,
+    run_id: str,
+    pacing: Pacing = AS_USUAL,
+    *,
+    is_resumed: bool = False,
 ) -> StreamingHttpResponse:
     """Answer with the events of a run that may be resumed: at once, for the client to know its id.
 
@@ -72,7 +104,7 @@ async def stream_kept_run(
     except BaseException:
         await run.close()
         raise
-    return respond(_body(run, writer, first), run_id)
+    return respond(_body(run, writer, first, pacing), run_id)
 
 
 def respond(body: AsyncIterator[bytes], run_id: str | None = None) -> StreamingHttpResponse:
@@ -88,29 +120,35 @@ def data_line(document: object) -> bytes:
     return b"data: " + msgspec.json.encode(document) + b"\n\n"
 
 
-def error_event(error: LlameroError, *, is_native: bool) -> bytes:
-    """Give the event that ends a stream badly."""
-    return b"data: " + error_bytes(error, is_native=is_native) + b"\n\n"
+def openai_error(error: LlameroError) -> bytes:
+    """Give the event that ends a stream of OpenAI's text APIs badly."""
+    return b"data: " + error_bytes(error, is_native=False) + b"\n\n"
 
 
-async def _first_events(run: GenerationRun) -> list[ChoiceEvent]:
+def native_error(error: LlameroError) -> bytes:
+    """Give the event that ends a stream of llama-server's routes badly."""
+    return b"data: " + error_bytes(error, is_native=True) + b"\n\n"
+
+
+async def _first_events(run: EventSource, pacing: Pacing) -> list[ChoiceEvent]:
     """Wait for the first event worth sending, but not for ever."""
+    telling = (*_TELLING, Progress) if pacing.tells_progress else _TELLING
     found: list[ChoiceEvent] = []
     ends = monotonic() + PATIENCE_SECONDS
     while not run.is_finished and (left := ends - monotonic()) > 0:
         found += await run.next_events(left)
-        if any(isinstance(event, _TELLING) for _, event in found):
+        if any(isinstance(event, telling) for _, event in found):
             break
     return found
 
 
 async def _body(
-    run: GenerationRun, writer: ChunkWriter, events: list[ChoiceEvent]
+    run: EventSource, writer: ChunkWriter, events: list[ChoiceEvent], pacing: Pacing
 ) -> AsyncIterator[bytes]:
     """Send what arrives as it arrives; runs for as long as the client stays."""
     failure: LlameroError | None = None
     try:
-        head = writer.start() if events else writer.start() + _sign_of_life(run)
+        head = writer.start() if events else writer.start() + _sign_of_life(run, pacing)
         while failure is None:
             chunks, failure = _write_all(writer, events)
             if failure is None and run.is_finished:
@@ -120,19 +158,30 @@ async def _body(
                 yield head + chunks
             head = b""
             if failure is None:
-                events = await run.next_events(QUEUE_SECONDS if run.is_waiting else PING_SECONDS)
-                if not events and not run.is_finished:
-                    yield _sign_of_life(run)
+                events = await run.next_events(_patience(run, pacing))
+                if not events and not run.is_finished and pacing.may_ping:
+                    yield _sign_of_life(run, pacing)
     except Exception as error:
         failure = describe_exception(error)
     finally:
         await run.close()
     assert failure is not None
-    yield error_event(failure, is_native=writer.is_native)
+    yield writer.fail(failure)
 
 
-def _sign_of_life(run: GenerationRun) -> bytes:
-    """Give a comment: the place of a run that waits, or a ping."""
+def _patience(run: EventSource, pacing: Pacing) -> float:
+    """Tell how long to wait for events before a comment; a place in the queue changes soon."""
+    if not pacing.may_ping:
+        return SILENT_SECONDS
+    if run.is_waiting:
+        return QUEUE_SECONDS
+    return PING_SECONDS if pacing.ping_seconds is None else pacing.ping_seconds
+
+
+def _sign_of_life(run: EventSource, pacing: Pacing) -> bytes:
+    """Give a comment: the place of a run that waits, or a ping; nothing where none is wanted."""
+    if not pacing.may_ping:
+        return b""
     place = run.queue_place
     if place is None:
         return PING

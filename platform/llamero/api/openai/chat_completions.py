@@ -16,6 +16,7 @@ from llamero.api.openai.envelope import Envelope, make_envelope
 from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.openai.recipes import ChatRecipe
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
+from llamero.api.sse import openai_error
 
 
 class ChatCompletionsView(AsyncAPIView):
@@ -39,7 +40,7 @@ class ChatCompletionsView(AsyncAPIView):
         return await stream_when_ready(
             self.served.deployment,
             lambda: self._generate(request),
-            is_native=False,
+            fail=openai_error,
             run_id=self.run_id,
         )
 

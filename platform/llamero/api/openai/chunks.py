@@ -11,7 +11,8 @@ from llamero.api.collect import FINISH_WORDS, place_logprobs, timings_object, us
 from llamero.api.openai.envelope import Envelope
 from llamero.api.openai.logprobs import LegacyLogprobs, chat_logprobs
 from llamero.api.run import ChoiceEvent
-from llamero.api.sse import DONE, data_line
+from llamero.api.sse import DONE, data_line, openai_error
+from llamero.errors import LlameroError
 
 encode_json = msgspec.json.Encoder().encode
 
@@ -130,8 +131,6 @@ class TextDialect:
 class OpenAIChunks:
     """Writes a run as chunks: one per token event, one at each choice's end, usage, ``[DONE]``."""
 
-    is_native = False
-
     def __init__(
         self,
         envelope: Envelope,
@@ -194,6 +193,10 @@ class OpenAIChunks:
         ends = [end for end in self._ends if end is not None]
         usage = usage_object(ends, self._num_choices)
         return data_line(self._base | {"choices": [], "usage": usage}) + DONE
+
+    def fail(self, error: LlameroError) -> bytes:
+        """Give the error, without ``[DONE]``."""
+        return openai_error(error)
 
     def _chunk(
         self,
