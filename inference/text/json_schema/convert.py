@@ -3,7 +3,6 @@
 Every text of the grammar is JSON that the schema allows; not every such JSON is a text of it.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,25 +21,26 @@ from inference.text.json_schema.values import values_item
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 64
-# About what a second allows; the clock itself is a backstop.
-_MAX_COST = 20_000
-_MAX_SECONDS = 2.0
 _CHARS_PER_COST = 64
 
 
 def schema_to_grammar(schema: Any, *, param: str) -> str:
     """Give the GBNF grammar of a schema; raises EngineError INVALID_GRAMMAR about the param."""
     try:
-        _check_size(schema)
-        return _Converter(schema).run()
+        grammar = Grammar()
+        return grammar.text(Converter(schema, grammar).item())
     except Refusal as refusal:
-        message = f"The JSON schema is refused: at '{refusal.pointer[:200]}' it {refusal.problem}."
-        if refusal.pointer == "#":
-            message = f"The JSON schema is refused: it {refusal.problem}."
-        raise EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param) from None
+        raise schema_refused(refusal, param) from None
     except RecursionError:
-        message = "The JSON schema is refused: it is too complex."
-        raise EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param) from None
+        raise schema_refused(Refusal("#", "is too complex"), param) from None
+
+
+def schema_refused(refusal: Refusal, param: str) -> EngineError:
+    """Give the error about a schema in a field of a request."""
+    message = f"The JSON schema is refused: at '{refusal.pointer[:200]}' it {refusal.problem}."
+    if refusal.pointer == "#":
+        message = f"The JSON schema is refused: it {refusal.problem}."
+    return EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param)
 
 
 def _check_size(schema: Any) -> None:
@@ -61,28 +61,27 @@ def _check_size(schema: Any) -> None:
         raise Refusal("#", f"is larger than {MAX_BYTES} bytes")
 
 
-class _Converter:
+class Converter:
     """Walks one schema. ``convert`` gives an item of the grammar for any part of it."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, grammar: Grammar) -> None:
+        _check_size(root)
         self._root = root
-        self._grammar = Grammar()
+        self._grammar = grammar
         self._depth = 0
-        self._cost = 0
-        self._deadline = time.thread_time() + _MAX_SECONDS
         self._references: dict[str, str] = {}
         # Which references a rule may begin with: around these it must not come back to itself.
         self._beginnings: dict[str, set[str]] = {}
         self._begin: set[str] = set()
 
-    def run(self) -> str:
-        """Give the grammar."""
-        root = self._refer("#", "#")
+    def item(self, pointer: str = "#") -> str:
+        """Give the item of the part at a pointer; raises Refusal."""
+        item = self._refer(pointer, pointer)
         loop = find_loop(self._beginnings)
         if loop is not None:
             names = [ref for ref, name in self._references.items() if name == loop]
             raise Refusal(names[0], "refers to itself without end")
-        return self._grammar.text(root)
+        return item
 
     def convert(self, schema: Any, pointer: str) -> str:
         """Give the item that matches what a schema allows."""
@@ -260,6 +259,4 @@ class _Converter:
     def _spend(self, *read: Mapping[str, Any]) -> None:
         """Count a step and the schemas it reads as a whole."""
         read = tuple({name: part[name] for name in part if name != APART} for part in read)
-        self._cost += 1 + sum(map(len, map(json_text, read))) // _CHARS_PER_COST
-        if self._cost > _MAX_COST or time.thread_time() > self._deadline:
-            raise Refusal("#", "is too complex")
+        self._grammar.spend(1 + sum(map(len, map(json_text, read))) // _CHARS_PER_COST)

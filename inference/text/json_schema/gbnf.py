@@ -5,6 +5,7 @@ An *item* is text that a repetition may follow: a rule's name, a literal, a clas
 
 import json
 import re
+import time
 
 from inference.text.grammar.nodes import Ranges, complement, intersect
 from inference.text.grammar.syntax import MAX_BYTES, MAX_REPEAT, MAX_RULES
@@ -31,16 +32,30 @@ _COMMON = {
     "pair": 'string ":" blank value',
     "array": '"[" blank (value ("," blank value)*)? "]"',
 }
+# About what a second allows; the clock itself is a backstop.
+_MAX_COST = 20_000
+_MAX_SECONDS = 2.0
 _TEXT_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|([A-Za-z][A-Za-z0-9-]*)')
 
 
 class Grammar:
-    """The rules so far; equal bodies share a rule. Refuses to grow beyond what the engine takes."""
+    """The rules so far; equal bodies share a rule. Refuses to grow beyond what the engine takes.
+
+    All that makes it pays for the work with ``spend``.
+    """
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._num_bytes = 0
+        self._cost = 0
+        self._deadline = time.thread_time() + _MAX_SECONDS
+
+    def spend(self, cost: int = 1) -> None:
+        """Count work; raises Refusal where it is too much."""
+        self._cost += cost
+        if self._cost > _MAX_COST or time.thread_time() > self._deadline:
+            raise Refusal("#", "is too complex")
 
     def define(self, body: str) -> str:
         """Give the item of a rule with this body."""

@@ -24,14 +24,24 @@ _MAX_POSITIONS = 1024
 def string_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> str:
     """Give an item that matches the JSON strings a schema allows."""
     least, most = read_bounds(schema, "minLength", "maxLength", pointer)
-    node = _read_pattern(schema, pointer)
+    node = pattern_of(schema, pointer)
     if node is not None:
-        inner = _pattern_item(grammar, _fit(node, least, most, pointer), pointer)
+        inner = _item(grammar, node)
     elif least == 0 and most is None:
         return "string"
     else:
         inner = grammar.repeat("char", least, most)
     return grammar.define(f"{literal(chr(34))} {inner} {literal(chr(34))}")
+
+
+def pattern_of(schema: Mapping[str, Any], pointer: str) -> Node | None:
+    """Give the tree of a schema's pattern or format within its bounds; None where it has none."""
+    node = _read_pattern(schema, pointer)
+    if node is None:
+        return None
+    node = _fit(node, *read_bounds(schema, "minLength", "maxLength", pointer), pointer)
+    _check_complexity(node, pointer)
+    return node
 
 
 def _read_pattern(schema: Mapping[str, Any], pointer: str) -> Node | None:
@@ -70,14 +80,13 @@ def _fit(node: Node, least: int, most: int | None, pointer: str) -> Node:
     return fitted
 
 
-def _pattern_item(grammar: Grammar, node: Node, pointer: str) -> str:
+def _check_complexity(node: Node, pointer: str) -> None:
     is_simple = isinstance(node, Repeat) and isinstance(node.part, Chars)
     single = isinstance(node, Sequence) and len(node.parts) == 1 and node.parts[0]
     is_simple |= isinstance(single, Repeat) and isinstance(single.part, Chars)
     if not is_simple and num_positions(node) > _MAX_POSITIONS:
         problem = f"is too complex: written out it has more than {_MAX_POSITIONS} characters"
         raise Refusal(f"{pointer}/pattern", problem)
-    return _item(grammar, node)
 
 
 def _item(grammar: Grammar, node: Node) -> str:

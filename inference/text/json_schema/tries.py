@@ -3,7 +3,7 @@
 A plain list of alternatives would have the engine follow thousands of them at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Optional
 
 from inference.text.grammar.nodes import complement, intersect
@@ -20,12 +20,13 @@ class _Node:
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.is_end = False
+        self.tail = ""
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, tail: str = "") -> None:
         node = self
         for char in text:
             node = node.children.setdefault(char, _Node())
-        node.is_end = True
+        node.is_end, node.tail = True, tail
 
     def only_child(self) -> Optional["tuple[str, _Node]"]:
         """Give the child if nothing else can follow."""
@@ -36,9 +37,14 @@ class _Node:
 
 def any_text(grammar: Grammar, texts: Iterable[str]) -> str:
     """Give an item that matches exactly these texts."""
+    return any_beginning(grammar, dict.fromkeys(texts, ""))
+
+
+def any_beginning(grammar: Grammar, tails: Mapping[str, str]) -> str:
+    """Give an item that matches one of these texts and what follows it; "" is nothing."""
     root = _Node()
-    for text in texts:
-        root.add(text)
+    for text, tail in tails.items():
+        root.add(text, tail)
     return _some(grammar, root, 0)
 
 
@@ -58,12 +64,12 @@ _PLAIN = intersect(PRINTABLE, complement(((0x22, 0x22), (0x5C, 0x5C))))
 
 
 def _some(grammar: Grammar, node: _Node, nesting: int) -> str:
-    texts = ['""'] if node.is_end else []
+    texts = [node.tail or '""'] if node.is_end else []
     for char, child in node.children.items():
         prefix = char
         while step := child.only_child():
             prefix, child = prefix + step[0], step[1]
-        tail = _some(grammar, child, nesting + 1) if child.children else ""
+        tail = _some(grammar, child, nesting + 1) if child.children else child.tail
         texts.append(f"{literal(prefix)} {tail}".rstrip())
     return _grouped(grammar, texts, nesting)
 

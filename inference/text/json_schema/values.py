@@ -22,13 +22,13 @@ _UNSEEN = {"object": OBJECT, "array": ARRAY, "string": frozenset({"pattern", "fo
 
 def values_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> str:
     """Give an item that matches the values, written as compact JSON."""
-    values = _read_values(schema, pointer)
+    values = read_values(schema, pointer)
     types = read_types(schema, pointer) if "type" in schema else TYPES
     bounds = read_range(schema, pointer)
     least, most = read_bounds(schema, "minLength", "maxLength", pointer)
     texts = []
     for value in values:
-        kinds = _kinds(value)
+        kinds = kinds_of(value)
         if _UNSEEN.get(kinds[0], frozenset()) & schema.keys():
             raise Refusal(pointer, "has an enum beside other words, which is not supported")
         is_fit = not types or any(kind in types for kind in kinds)
@@ -43,7 +43,8 @@ def values_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> st
     return grammar.define(any_text(grammar, texts))
 
 
-def _read_values(schema: Mapping[str, Any], pointer: str) -> list[Any]:
+def read_values(schema: Mapping[str, Any], pointer: str) -> list[Any]:
+    """Give the values that ``enum`` and ``const`` name, whatever other words say."""
     values = schema.get("enum", [])
     if not isinstance(values, list):
         raise Refusal(f"{pointer}/enum", "must be a list")
@@ -56,7 +57,7 @@ def _read_values(schema: Mapping[str, Any], pointer: str) -> list[Any]:
     return [value for value in values if json_text(value) == json_text(schema["const"])]
 
 
-def _kinds(value: Any) -> tuple[str, ...]:
+def kinds_of(value: Any) -> tuple[str, ...]:
     """Give the types a value has."""
     match value:
         case None:
