@@ -20,6 +20,11 @@ _DETACHED = Failed(
 _open_runs: "WeakSet[GenerationRun]" = WeakSet()
 
 
+def has_open_runs() -> bool:
+    """Tell whether somebody reads a run of this process."""
+    return bool(_open_runs)
+
+
 def fail_open_runs() -> None:
     """Tell whoever reads a run of this process that it ends here: the process is to stop."""
     for run in tuple(_open_runs):

@@ -28,6 +28,13 @@ async def wait_for_goodbye(send: Any) -> None:
     await send({"type": "http.response.body", "body": b"bye"})
 
 
+async def answer_later(send: Any) -> None:
+    """Answer after a while."""
+    await asyncio.sleep(0.5)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"later"})
+
+
 async def stream(scope: Any, receive: Any, send: Any) -> None:
     """Send the pieces; on /endless send until the client is given up."""
     await receive()
@@ -36,6 +43,9 @@ async def stream(scope: Any, receive: Any, send: Any) -> None:
         return
     if scope["path"] == "/wait":
         await wait_for_goodbye(send)
+        return
+    if scope["path"] == "/later":
+        await answer_later(send)
         return
     leaving = asyncio.ensure_future(receive())
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -52,5 +62,6 @@ async def stream(scope: Any, receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    options = ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=1000)
+    port, drain_seconds = int(sys.argv[1]), float(sys.argv[2])
+    options = ServeOptions("127.0.0.1", port, max_body_bytes=1000, drain_seconds=drain_seconds)
     serve(stream, options, say_goodbye=goodbye.set)

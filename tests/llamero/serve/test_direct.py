@@ -1,5 +1,6 @@
 """Streams as a client reads them: every byte once, in order, whatever the socket takes."""
 
+import contextlib
 import http.client
 import socket
 import subprocess
@@ -15,12 +16,12 @@ from tests.processes import child_environment, find_free_port, is_listening, wai
 Running = tuple[int, "subprocess.Popen[str]"]
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
+@contextlib.contextmanager
+def serving(drain_seconds: float = 0) -> Iterator[Running]:
     number = find_free_port()
     program = str(Path(__file__).with_name("serve_stream.py"))
     process = subprocess.Popen(
-        [sys.executable, program, str(number)],
+        [sys.executable, program, str(number), str(drain_seconds)],
         env=child_environment(),
         stdout=subprocess.PIPE,
         text=True,
@@ -35,6 +36,12 @@ def running() -> Iterator[Running]:
         if process.poll() is None:
             process.terminate()
         assert process.wait(10) == 0
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with serving() as server:
+        yield server
 
 
 def test_a_chunked_stream_arrives_whole(running: Running) -> None:
@@ -79,3 +86,15 @@ def test_a_stream_is_told_that_the_server_ends(running: Running) -> None:
     assert answer.read() == b"bye"
     connection.close()
     assert process.wait(10) == 0
+
+
+def test_answers_are_waited_for_and_new_clients_go_elsewhere() -> None:
+    with serving(drain_seconds=10) as (port, process):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/later")
+        process.terminate()
+        wait_until(lambda: not is_listening(port), seconds=5, what="new clients are refused")
+        assert process.poll() is None
+        assert connection.getresponse().read() == b"later"
+        connection.close()
+        assert process.wait(10) == 0
