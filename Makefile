@@ -24,9 +24,10 @@ test: $(VENV)/.dev browser-engine
 browser: $(VENV)/.dev browser-engine
 	$(BIN)/python -m pytest -m browser
 
-# Kills and stops parts under load, and prints what was promised, tried and broken.
+# Breaks a running system in every way, and prints what was promised, tried and broken: docs/chaos.md.
+# TRIALS="P5 gateway" chooses some, SCALE=0.2 has fewer rounds, FULL=1 has waits at full length.
 chaos: $(VENV)/.dev
-	$(BIN)/python -m tests.chaos
+	$(BIN)/python -m tests.chaos $(TRIALS) --scale $(or $(SCALE),1) $(if $(FULL),--full)
 
 # The benchmarks that need no running server; benchmarks/README.md lists the others.
 bench: $(VENV)/.dev
