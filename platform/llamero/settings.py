@@ -43,27 +43,59 @@ CSRF_COOKIE_NAME = "llamero_csrf"
 # Web pages elsewhere that may call the API: https://example.org,https://other.example
 CORS_ALLOWED_ORIGINS = env.list("LLAMERO_CORS_ORIGINS", default=[])
 CORS_ALLOW_CREDENTIALS = False
-CORS_EXPOSE_HEADERS = ["x-request-id", "retry-after"]
+CORS_EXPOSE_HEADERS = [
+    "x-request-id",
+    "request-id",
+    "retry-after",
+    "x-should-retry",
+    "x-llamero-run",
+    "idempotent-replayed",
+    "openai-processing-ms",
+    "openai-version",
+]
 CORS_ALLOW_HEADERS = [
     "accept",
     "authorization",
     "content-type",
+    "cache-control",
     "x-api-key",
+    "api-key",
     "user-agent",
     "last-event-id",
+    "idempotency-key",
+    "x-request-id",
+    "x-llamero-resumable",
+    "x-llamero-run",
+    # What Anthropic's own clients add.
+    "anthropic-version",
+    "anthropic-beta",
+    "anthropic-dangerous-direct-browser-access",
     # What OpenAI's own clients add.
+    "openai-beta",
     "openai-organization",
     "openai-project",
+    "x-client-request-id",
     "x-stainless-arch",
     "x-stainless-async",
+    "x-stainless-custom-poll-interval",
+    "x-stainless-helper-method",
     "x-stainless-lang",
     "x-stainless-os",
     "x-stainless-package-version",
+    "x-stainless-poll-helper",
     "x-stainless-retry-count",
     "x-stainless-runtime",
     "x-stainless-runtime-version",
     "x-stainless-timeout",
 ]
+# How long a browser may remember what is allowed.
+CORS_PREFLIGHT_MAX_AGE = 3600
+
+# How long a gateway that is told to stop lets answers go on, while new requests go elsewhere.
+WEB_DRAIN_SECONDS = env.float("LLAMERO_WEB_DRAIN_SECONDS", default=0.0)
+
+# --- Metrics: any API key reads those of its models at /metrics; this token reads all ---
+METRICS_TOKEN = env.str("LLAMERO_METRICS_TOKEN", default="")
 
 # --- Sizes ---
 # The largest request body; the server refuses more while it arrives.
@@ -138,6 +170,12 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+else:
+    # A server that is cut off is noticed in seconds.
+    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
+# How long keys and models that were known go on being served while the database is out of reach.
+# A key that is revoked meanwhile may live as long. 0: not at all.
+OUTAGE_SECONDS = env.float("LLAMERO_OUTAGE_SECONDS", default=600.0)
 # Connections are given back after each request: an open stream must not hold one.
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -233,8 +271,17 @@ LOG_LEVEL = env.str("LLAMERO_LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"request_id": {"()": "llamero.request_ids.AddRequestId"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(request_id)s%(message)s"}
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["request_id"],
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         # Django's own handlers would print a second time.

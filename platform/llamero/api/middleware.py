@@ -1,7 +1,7 @@
 """What every API answer has, whoever made it: a request id, JSON, and safe headers."""
 
-import secrets
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction
@@ -13,7 +13,10 @@ from django.utils.decorators import sync_and_async_middleware
 from llamero.api.errors import error_response
 from llamero.api.paths import is_api_path, is_native_path
 from llamero.errors import LlameroError
+from llamero.request_ids import REQUEST_ID_HEADER, begin_request
 
+# The version of its API that OpenAI names in each answer.
+_OPENAI_VERSION = "2020-10-01"
 _CODES = {400: "bad_request", 404: "not_found", 413: "request_too_large"}
 _MESSAGES = {
     400: "The request is malformed.",
@@ -32,17 +35,24 @@ def api_answers(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpReq
         async def answer_async(request: HttpRequest) -> HttpResponseBase:
             if not is_api_path(request.path):
                 return await get_async(request)
-            refusal = _refuse_host(request)
-            return _finish(request, refusal or await get_async(request))
+            request_id, began_at = _begin(request), perf_counter()
+            response = _refuse_host(request) or await get_async(request)
+            return _finish(request, response, request_id, began_at)
 
         return answer_async
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if not is_api_path(request.path):
             return cast("HttpResponseBase", get_response(request))
-        return _finish(request, _refuse_host(request) or get_response(request))
+        request_id, began_at = _begin(request), perf_counter()
+        response = _refuse_host(request) or get_response(request)
+        return _finish(request, response, request_id, began_at)
 
     return answer
+
+
+def _begin(request: HttpRequest) -> str:
+    return begin_request(request.headers.get(REQUEST_ID_HEADER, ""))
 
 
 def _refuse_host(request: HttpRequest) -> HttpResponseBase | None:
@@ -55,7 +65,9 @@ def _refuse_host(request: HttpRequest) -> HttpResponseBase | None:
     return None
 
 
-def _finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _finish(
+    request: HttpRequest, response: HttpResponseBase, request_id: str, began_at: float
+) -> HttpResponseBase:
     status = response.status_code
     if status >= 400 and response.get("Content-Type", "").partition(";")[0] != "application/json":
         error = LlameroError(
@@ -66,6 +78,9 @@ def _finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBas
         response = error_response(error, is_native=is_native_path(request.path))
     if isinstance(response, HttpResponse) and status != 204:
         response["Content-Length"] = str(len(response.content))
-    response["x-request-id"] = f"req_{secrets.token_hex(12)}"
+    response[REQUEST_ID_HEADER] = request_id
+    if not is_native_path(request.path):
+        response["openai-processing-ms"] = str(round(1000 * (perf_counter() - began_at)))
+        response["openai-version"] = _OPENAI_VERSION
     response["X-Content-Type-Options"] = "nosniff"
     return response

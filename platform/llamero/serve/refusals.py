@@ -2,9 +2,12 @@
 
 import json
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from twisted.internet import reactor
+
+from llamero.request_ids import make_request_id
 
 logger = logging.getLogger(__name__)
 
@@ -24,13 +27,22 @@ def error_body(message: str, kind: str, code: str) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-def refuse(channel: Any, status: int, message: str, code: str) -> None:
+def refuse(
+    channel: Any, status: int, message: str, code: str, headers: Iterable[tuple[str, str]] = ()
+) -> None:
     """Answer at once and drop the connection soon; the caller takes in no more."""
     body = error_body(message, "invalid_request_error", code)
-    logger.info("refused a request with %d", status)
-    channel.transport.write(
-        b"HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        b"Content-Length: %d\r\n\r\n%s" % (status, STATUS_WORDS[status], len(body), body)
+    request_id = make_request_id()
+    logger.info("refused a request with %d (%s)", status, request_id)
+    fields = (
+        ("Connection", "close"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        ("X-Request-Id", request_id),
+        *headers,
     )
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    status_line = b"HTTP/1.1 %d %s\r\n" % (status, STATUS_WORDS[status])
+    channel.transport.write(status_line + head.encode("latin-1") + b"\r\n" + body)
     channel.setTimeout(None)
     reactor.callLater(LINGER_SECONDS, channel.transport.abortConnection)

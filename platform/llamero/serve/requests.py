@@ -1,8 +1,9 @@
 """HTTP requests with limits that hold while bytes arrive, before Daphne queues a body in memory."""
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
+from llamero.request_ids import REQUEST_ID_HEADER, make_request_id, naming_request
 from llamero.serve.direct import DirectRequest
 from llamero.serve.refusals import error_body, refuse
 
@@ -15,6 +16,7 @@ class LimitedRequest(DirectRequest):
     """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line."""
 
     max_body_bytes = 4 * 2**20
+    allowed_origins: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.began_at = time.monotonic()
@@ -48,6 +50,15 @@ class LimitedRequest(DirectRequest):
             return
         super().requestReceived(command, path, version)
 
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """Send a part of the answer; the last one is logged under the request's name."""
+        if message.get("more_body") or self.channel is None:
+            super().handle_reply(message)
+            return
+        names = self.responseHeaders.getRawHeaders(REQUEST_ID_HEADER)
+        with naming_request(names[0] if names else ""):
+            super().handle_reply(message)
+
     def check_timeouts(self) -> None:
         """End a request that arrives too slowly. Daphne calls this every two seconds."""
         super().check_timeouts()
@@ -60,7 +71,11 @@ class LimitedRequest(DirectRequest):
         """Answer for the server itself, in the API's error shape."""
         kind = "invalid_request_error" if status < 500 else "server_error"
         code = "bad_request" if status < 500 else "internal_error"
-        headers = [(b"Content-Type", b"application/json"), (b"X-Content-Type-Options", b"nosniff")]
+        headers = [
+            (b"Content-Type", b"application/json"),
+            (b"X-Content-Type-Options", b"nosniff"),
+            (b"X-Request-Id", make_request_id().encode()),
+        ]
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
         self.handle_reply({"type": "http.response.body", "body": error_body(body, kind, code)})
 
@@ -72,4 +87,15 @@ class LimitedRequest(DirectRequest):
         """Answer at once, and take in no more."""
         self.is_refused = True
         self.content.close()
-        refuse(self.channel, status, message, code)
+        refuse(self.channel, status, message, code, self._cross_origin_headers())
+
+    def _cross_origin_headers(self) -> list[tuple[str, str]]:
+        """Let a page that may call this site read why it is refused."""
+        origin = (self.getHeader("origin") or b"").decode("latin-1")
+        if origin not in self.allowed_origins:
+            return []
+        return [
+            ("Access-Control-Allow-Origin", origin),
+            ("Access-Control-Expose-Headers", REQUEST_ID_HEADER),
+            ("Vary", "Origin"),
+        ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,16 +24,23 @@ QUIET_PATHS = ("/health", "/static/")
 MAX_WEBSOCKET_MESSAGE_BYTES = 2**20
 # How long requests may take to end by themselves when the server is told to stop.
 GOODBYE_SECONDS = 0.4
+DRAIN_STEP_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where to listen and what to let in. ``is_behind_proxy`` believes X-Forwarded-For."""
+    """Where to listen and what to let in. ``is_behind_proxy`` believes X-Forwarded-For.
+
+    Pages of ``allowed_origins`` may read why a request was refused. ``drain_seconds`` is how long
+    requests that run may go on when the server is told to stop.
+    """
 
     host: str
     port: int
     max_body_bytes: int
+    allowed_origins: frozenset[str] = frozenset()
     is_behind_proxy: bool = False
+    drain_seconds: float = 0.0
 
 
 def log_access(protocol: str, action: str, details: dict[str, Any]) -> None:
@@ -55,9 +63,23 @@ def log_access(protocol: str, action: str, details: dict[str, Any]) -> None:
 
 
 class Server(daphne.server.Server):  # type: ignore[misc]
-    """Daphne whose end does not stumble over a connection without an application."""
+    """Daphne that drains before its end, and does not stumble over a line without an application.
+
+    ``has_work`` tells of answers under way, whatever they go out by.
+    """
 
     say_goodbye: Callable[[], None] = staticmethod(lambda: None)
+    has_work: Callable[[], bool] = staticmethod(lambda: False)
+    drain_seconds = 0.0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._ports: list[Any] = []
+
+    def listen_success(self, port: Any) -> None:
+        """Note a port that is open now."""
+        super().listen_success(port)
+        self._ports.append(port)
 
     def kill_all_applications(self) -> defer.Deferred[Any]:
         """End what still runs, and let the reactor wait for it."""
@@ -67,7 +89,8 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         return waiting
 
     async def _end_applications(self) -> None:
-        """Leave a moment to tell clients why, then cancel what is left."""
+        """Let requests end, leave a moment to tell clients why, then cancel what is left."""
+        await self._drain()
         running = [
             task
             for details in self.connections.values()
@@ -81,15 +104,36 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
+    async def _drain(self) -> None:
+        """Take no new connections, so that clients go elsewhere, and wait for those at work."""
+        for port in self._ports:
+            port.stopListening()
+        ends = time.monotonic() + self.drain_seconds
+        while time.monotonic() < ends and (self.has_work() or self._has_unanswered()):
+            await asyncio.sleep(DRAIN_STEP_SECONDS)
+
+    def _has_unanswered(self) -> bool:
+        """Tell whether a request waits for its answer; pages that listen for ever do not count."""
+        return any(
+            isinstance(line, LimitedRequest) and line.has_arrived and not line.startedWriting
+            for line in self.connections
+        )
+
 
 def serve(
-    application: Any, options: ServeOptions, *, say_goodbye: Callable[[], None] | None = None
+    application: Any,
+    options: ServeOptions,
+    *,
+    has_work: Callable[[], bool] | None = None,
+    say_goodbye: Callable[[], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; exits with an error when the port cannot be had.
 
-    ``say_goodbye`` is called before the end, to make requests that run end by themselves.
+    ``has_work`` tells what to wait for before the end. ``say_goodbye`` is called when that takes
+    too long, to make requests that run end by themselves.
     """
     LimitedRequest.max_body_bytes = options.max_body_bytes
+    LimitedRequest.allowed_origins = options.allowed_origins
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest
     http_protocol.HTTPFactory.protocol = LimitedChannel
@@ -106,6 +150,9 @@ def serve(
         ping_interval=10,
         server_name="",
     )
+    server.drain_seconds = options.drain_seconds
+    if has_work is not None:
+        server.has_work = has_work
     if say_goodbye is not None:
         server.say_goodbye = say_goodbye
     server.run()

@@ -22,4 +22,10 @@ if __name__ == "__main__":
     import llamero.serve.requests as requests
 
     requests.ARRIVAL_SECONDS = int(os.environ.get("ARRIVAL_SECONDS", "20"))
-    serve(echo_size, ServeOptions(host="127.0.0.1", port=int(sys.argv[1]), max_body_bytes=100_000))
+    options = ServeOptions(
+        host="127.0.0.1",
+        port=int(sys.argv[1]),
+        max_body_bytes=100_000,
+        allowed_origins=frozenset({"https://app.example"}),
+    )
+    serve(echo_size, options)

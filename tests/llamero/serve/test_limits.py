@@ -64,6 +64,14 @@ def test_a_declared_length_over_the_cap_is_refused_at_once(port: int) -> None:
     assert error["param"] is None
 
 
+@pytest.mark.parametrize("origin", [b"https://app.example", b"https://evil.example"])
+def test_a_page_that_may_call_reads_why_it_was_refused(port: int, origin: bytes) -> None:
+    head, _ = exchange(port, HEAD + b"Origin: " + origin + b"\r\nContent-Length: 100001\r\n\r\n")
+    is_allowed = b"\r\nAccess-Control-Allow-Origin: " + origin + b"\r\n" in head + b"\r\n"
+    assert is_allowed == (origin == b"https://app.example")
+    assert b"\r\nX-Request-Id: req_" in head
+
+
 def test_a_chunked_body_over_the_cap_is_refused_while_it_arrives(port: int) -> None:
     chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
     head, body = exchange(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 40)

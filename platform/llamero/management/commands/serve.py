@@ -24,7 +24,7 @@ class Command(BaseCommand):
         """Serve until told to stop."""
         # Daphne's server goes first: it chooses Twisted's reactor.
         from llamero.serve.server import ServeOptions, serve  # isort: skip
-        from llamero.api.run import fail_open_runs  # isort: skip
+        from llamero.api.run import fail_open_runs, has_open_runs  # isort: skip
         from llamero.asgi import application  # isort: skip
 
         serve(
@@ -33,7 +33,10 @@ class Command(BaseCommand):
                 host=options["host"],
                 port=options["port"],
                 max_body_bytes=settings.MAX_BODY_BYTES,
+                allowed_origins=frozenset(settings.CORS_ALLOWED_ORIGINS),
                 is_behind_proxy=bool(getattr(settings, "SECURE_PROXY_SSL_HEADER", None)),
+                drain_seconds=settings.WEB_DRAIN_SECONDS,
             ),
+            has_work=has_open_runs,
             say_goodbye=fail_open_runs,
         )
