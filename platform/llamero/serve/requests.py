@@ -91,7 +91,7 @@ class LimitedRequest(DirectRequest):
 
     def _cross_origin_headers(self) -> list[tuple[str, str]]:
         """Let a page that may call this site read why it is refused."""
-        origin = (self.getHeader("origin") or b"").decode("latin-1")
+        origin = self.getHeader("origin")
         if origin not in self.allowed_origins:
             return []
         return [
