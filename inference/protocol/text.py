@@ -24,12 +24,14 @@ class RenderChat(msgspec.Struct, frozen=True, kw_only=True, tag="render_chat"):
     """Render messages through the model's chat template, and tokenize the result.
 
     Control tokens come from the template only: the same marker inside message text is plain text.
+    ``prefill`` is the beginning of the answer, which the model is to go on with.
     """
 
     messages: tuple[dict[str, Any], ...]
     tools: tuple[dict[str, Any], ...] = ()
     add_generation_prompt: bool = True
     template_kwargs: dict[str, Any] = {}
+    prefill: str = ""
 
 
 class JoinPairs(msgspec.Struct, frozen=True, kw_only=True, tag="join_pairs"):

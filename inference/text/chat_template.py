@@ -64,14 +64,16 @@ class ChatTemplate:
         except RenderError as error:
             message = shield.restore(str(error))
             raise EngineError(ErrorCode.CHAT_TEMPLATE_ERROR, message) from error
-        return Rendered(prompt=shield.restore(text), tokens=self._tokenize(shield.split(text)))
+        pieces = shield.split(text)
+        if question.prefill:
+            pieces.append((question.prefill, True))
+        prompt = shield.restore(text) + question.prefill
+        return Rendered(prompt=prompt, tokens=self._tokenize(pieces))
 
     def _tokenize(self, pieces: Sequence[tuple[str, bool]]) -> tuple[int, ...]:
         tokens: list[int] = []
-        for text, is_user_marker in pieces:
-            tokens += self._vocabulary.tokenize(
-                text, add_special=False, parse_special=not is_user_marker
-            )
+        for text, is_plain in pieces:
+            tokens += self._vocabulary.tokenize(text, add_special=False, parse_special=not is_plain)
         bos = self._facts.bos_token_id
         if self._adds_bos and tokens[:1] != [bos]:
             tokens.insert(0, bos)

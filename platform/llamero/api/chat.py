@@ -17,9 +17,10 @@ from models_registry.selectors import ServedModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """A validated chat request."""
+    """A validated chat request. ``prefill`` is the beginning of the answer, where it is given."""
 
     messages: tuple[dict[str, Any], ...]
+    prefill: str = ""
     settings: GenerationSettings
     include_usage: bool = False
     template_kwargs: dict[str, Any]
@@ -29,9 +30,10 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedChat:
-    """A chat as the model gets it, and how its answers are to be read."""
+    """A chat as the model gets it, as text and as tokens, and how its answers are to be read."""
 
     served: ServedModel
+    text: str
     prompt: Prompt
     settings: GenerationSettings
     turn: TurnFormat
@@ -39,10 +41,18 @@ class PreparedChat:
 
 async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> PreparedChat:
     """Render the messages, and settle how the model answers; raises LlameroError or EngineError."""
-    question = RenderChat(messages=request.messages, template_kwargs=request.template_kwargs)
+    question = RenderChat(
+        messages=request.messages,
+        template_kwargs=request.template_kwargs,
+        prefill=request.prefill,
+    )
     rendered = await ask_prompt(served.deployment, question)
     return PreparedChat(
-        served=served, prompt=rendered.tokens, settings=request.settings, turn=TurnFormat()
+        served=served,
+        text=rendered.prompt,
+        prompt=rendered.tokens,
+        settings=request.settings,
+        turn=TurnFormat(),
     )
 
 

@@ -124,6 +124,13 @@ def test_stand_ins_cannot_be_forged(make: Callable[..., ChatTemplate]) -> None:
     assert text in rendered.prompt
 
 
+def test_the_beginning_of_an_answer_follows_the_prompt(make: Callable[..., ChatTemplate]) -> None:
+    question = ask({"role": "user", "content": "Hi"}, prefill="It is <|im_end|>")
+    rendered = make().render(question)
+    assert rendered.prompt.endswith("<|im_start|>assistant\nIt is <|im_end|>")
+    assert control_of(rendered.tokens) == [START, END, START]
+
+
 @pytest.mark.parametrize("template", [CHATML, "{{ bos_token }}" + CHATML])
 def test_one_beginning_of_sequence_token(make: Callable[..., ChatTemplate], template: str) -> None:
     rendered = make(template, adds_bos=True).render(ask({"role": "user", "content": "hi"}))
