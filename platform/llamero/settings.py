@@ -121,6 +121,7 @@ INSTALLED_APPS = [
     "llamero.accounts",
     "llamero.console",
     "llamero.control",
+    "llamero.conversations",
     "models_registry",
 ]
 
@@ -179,6 +180,10 @@ OUTAGE_SECONDS = env.float("LLAMERO_OUTAGE_SECONDS", default=600.0)
 # Connections are given back after each request: an open stream must not hold one.
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# How long responses stay that clients had stored (POST /v1/responses), after their last use;
+# 0 stores none.
+RESPONSE_RETENTION_DAYS = max(0, env.int("LLAMERO_RESPONSE_DAYS", default=30))
 
 # Who tells the registry's pages how much memory the nodes have left.
 NODE_ROOMS = "llamero.control.rooms.read_rooms"

@@ -16,6 +16,7 @@ ICONS = {
     "Group": "group",
     "Node": "dns",
     "NodeToken": "vpn_key",
+    "StoredResponse": "chat",
 }
 
 

@@ -1,6 +1,7 @@
-"""Have the registry cleaned up now and then, by whichever control loop comes first."""
+"""Have registry and stored responses cleaned up now and then, by whichever control loop comes first."""
 
 from inference.relay.connect import SyncRedis
+from llamero.conversations.tasks import tidy_responses_task
 from models_registry.tasks import tidy_registry_task
 
 TIDIED = "lm:tidied"
@@ -11,3 +12,4 @@ def tidy(redis: SyncRedis) -> None:
     """Ask for a clean-up unless one was asked for within the period."""
     if redis.set(TIDIED, 1, nx=True, ex=PERIOD_SECONDS):
         tidy_registry_task.delay()
+        tidy_responses_task.delay()

@@ -1,0 +1,53 @@
+"""Stored responses in the admin: that they are there, and how they ended; never what they say."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from llamero.conversations.models import ResponseState, StoredResponse
+
+_LABELS = {
+    ResponseState.IN_PROGRESS: "info",
+    ResponseState.COMPLETED: "success",
+    ResponseState.INCOMPLETE: "warning",
+    ResponseState.FAILED: "danger",
+    ResponseState.CANCELLED: "",
+}
+
+
+@admin.register(StoredResponse)
+class StoredResponseAdmin(ModelAdmin):  # type: ignore[misc]
+    """Staff may delete what was stored, and read none of it."""
+
+    list_display = ("id", "state_label", "model", "api_key", "is_background", "created_at")
+    list_filter = ("state", "is_background", "model")
+    search_fields = ("id", "api_key__name", "api_key__prefix")
+    list_select_related = ("model", "api_key")
+    fields = (
+        "id",
+        "state_label",
+        "model",
+        "api_key",
+        "previous",
+        "is_background",
+        "created_at",
+        "ended_at",
+        "used_at",
+    )
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let none be made by hand."""
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Leave the contents in the database."""
+        return super().get_queryset(request).defer("question", "outcome")
+
+    @display(description="State", label=_LABELS)  # type: ignore[untyped-decorator]
+    def state_label(self, response: StoredResponse) -> tuple[str, str]:
+        """Show what became of it."""
+        return response.state, str(ResponseState(response.state).label)
