@@ -8,4 +8,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llamero.settings")
 
 app = Celery("llamero")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["llamero.control", "models_registry"])
+app.autodiscover_tasks(["llamero.control", "llamero.conversations", "models_registry"])

@@ -1,4 +1,4 @@
-"""The registry is cleaned up once a period, however many control loops run."""
+"""Registry and stored responses are cleaned up once a period, however many control loops run."""
 
 import pytest
 
@@ -10,10 +10,11 @@ def test_a_clean_up_is_asked_for_once_a_period(
     valkey_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(tidying.tidy_registry_task, "delay", lambda: asked.append("tidy"))
+    monkeypatch.setattr(tidying.tidy_registry_task, "delay", lambda: asked.append("registry"))
+    monkeypatch.setattr(tidying.tidy_responses_task, "delay", lambda: asked.append("responses"))
     redis = connect(valkey_url)
     redis.delete(tidying.TIDIED)
     tidying.tidy(redis)
     tidying.tidy(redis)
-    assert asked == ["tidy"]
+    assert asked == ["registry", "responses"]
     assert 0 < redis.ttl(tidying.TIDIED) <= tidying.PERIOD_SECONDS
