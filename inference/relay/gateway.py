@@ -19,6 +19,7 @@ from inference.relay.endings import CRASHED_EVENT
 from inference.relay.keys import (
     DEADLINE_GRACE_SECONDS,
     DURABLE_RETENTION_SECONDS,
+    LEASE_SECONDS,
     REPLICAS,
     events_key,
     job_key,
@@ -167,9 +168,13 @@ class GatewayRelay:
         num_ready, has_controller, outlook = await self._run("wake", (deployment,))
         return WakeView(int(num_ready), bool(has_controller), read_outlook(outlook))
 
-    async def replicas(self) -> tuple[ReplicaStatus, ...]:
-        """Give the heartbeats of all live replicas."""
-        names = await self._guard(self._redis.zrange(REPLICAS, 0, -1))
+    async def replicas(
+        self, *, silent_seconds: float = LEASE_SECONDS
+    ) -> tuple[ReplicaStatus, ...]:
+        """Give the last heartbeats of all replicas that have not been silent for longer."""
+        seconds, microseconds = await self._guard(self._redis.time())
+        oldest = seconds + microseconds / 1_000_000 - silent_seconds
+        names = await self._guard(self._redis.zrangebyscore(REPLICAS, oldest, "+inf"))
         pipe = self._redis.pipeline(transaction=False)
         for name in names:
             pipe.hget(replica_key(text_of(name)), "status")

@@ -201,7 +201,8 @@ class Replica:
                 logger.critical("the engine made no step for %.0f s", standstill.seconds)
                 os._exit(EXIT_WEDGED)
             slots.is_paused = standstill.is_stalled
-            self._board.show_standstill(standstill)
+            if self._board.show_standstill(standstill):
+                self._heartbeat.beat_now()
             if tickets.is_deaf(now):
                 logger.critical("tickets wait, and none is heard")
                 os._exit(EXIT_DEAF)

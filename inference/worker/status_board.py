@@ -32,13 +32,15 @@ class StatusBoard:
         """Take the loaded share of the model, 0 to 1."""
         self.progress = progress
 
-    def show_standstill(self, standstill: Standstill) -> None:
-        """Show that the engine has stopped making steps, or makes them again."""
+    def show_standstill(self, standstill: Standstill) -> bool:
+        """Show that the engine has stopped making steps, or makes them again; tells of a change."""
+        before = self.state
         if standstill.is_stalled and self.state in (ReplicaState.READY, ReplicaState.STALLED):
             self.state = ReplicaState.STALLED
             self.reason = f"The engine has made no step for {standstill.seconds:.0f} s."
         elif self.state is ReplicaState.STALLED:
             self.state, self.reason = ReplicaState.READY, ""
+        return self.state is not before
 
     def describe(self) -> ReplicaStatus:
         """Give the present status."""

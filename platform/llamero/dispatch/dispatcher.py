@@ -25,6 +25,8 @@ from llamero.dispatch.wakening import Wakening
 from llamero.dispatch.watcher import Watcher
 
 LINK_SECONDS = 2.5
+# Some beats were missed: sooner than the lease, by which others go on with a replica's jobs.
+SILENT_SECONDS = 3.5
 MOVED_EVENT = Failed(ErrorCode.STREAM_DETACHED, "This stream goes on over another connection.")
 
 
@@ -80,6 +82,11 @@ class Dispatcher:
         """Give the live replicas of a deployment, or all (at most a second old)."""
         self._start()
         return await self._statuses.of(deployment)
+
+    async def beating_replicas(self) -> tuple[ReplicaStatus, ...]:
+        """Give the replicas that have just been heard of, looked at now."""
+        self._start()
+        return await self._relay.replicas(silent_seconds=SILENT_SECONDS)
 
     async def num_waiting(self, deployment: str) -> int:
         """Count the jobs that wait for a slot."""

@@ -7,7 +7,7 @@ from inference.protocol.replicas import ModelKind, ReplicaSpec
 from inference.protocol.text import Detokenize, Detokenized, TextReply, TextRequest
 from inference.relay.desired import DesiredState
 from inference.relay.frames import decode_message
-from inference.relay.keys import gateway_channel
+from inference.relay.keys import REPLICAS, gateway_channel
 from inference.relay.mailbox import WakeInbox
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.text_lane import TextLane
@@ -24,6 +24,15 @@ async def test_replicas_are_listed_by_deployment(client, gateway):
     registry.remove("a")
     assert registry.get("a") is None
     assert registry.list("chat") == (second,)
+
+
+async def test_who_was_silent_for_a_while_can_be_told_before_its_lease_ends(client, gateway):
+    registry, silent = ReplicaRegistry(client), make_status("a")
+    registry.beat(silent)
+    registry.beat(beating := make_status("b"))
+    client.zincrby(REPLICAS, -2, "a")
+    assert await gateway.replicas() == (silent, beating)
+    assert await gateway.replicas(silent_seconds=1) == (beating,)
 
 
 def test_a_lease_runs_five_seconds(client):

@@ -140,6 +140,9 @@ class FakeDispatcher:
         self._check()
         return tuple(one for one in self.statuses if deployment in (None, one.deployment))
 
+    async def beating_replicas(self) -> tuple[ReplicaStatus, ...]:
+        return await self.replicas()
+
     async def submit(self, job: Any, *, max_queue: int, max_owner_queue: int) -> FakeStream:
         self._check()
         if self.submit_error is not None and len(self.jobs) >= self.num_accepted:
