@@ -18,6 +18,9 @@ class Counters:
         self.num_jobs_preempted = 0
         self.num_drafted_tokens = 0
         self.num_accepted_tokens = 0
+        self.num_drafts = 0
+        self.accepted_by_position: tuple[int, ...] = ()
+        self.longest_sequence = 0
         self.num_batch_sequences = 0
         self.prompt_seconds = 0.0
         self.decode_seconds = 0.0
@@ -34,6 +37,17 @@ class Counters:
         prompt_share = plan.num_prefill_tokens / (plan.num_prefill_tokens + plan.num_decode)
         self.prompt_seconds += seconds * prompt_share
         self.decode_seconds += seconds * (1 - prompt_share)
+
+    def count_draft(self, num_drafted: int, num_right: int) -> None:
+        """Add a guess of some tokens, the first of which were right."""
+        self.num_drafts += 1
+        self.num_drafted_tokens += num_drafted
+        self.num_accepted_tokens += num_right
+        known = self.accepted_by_position
+        known += (0,) * (num_drafted - len(known))
+        self.accepted_by_position = tuple(
+            count + (at < num_right) for at, count in enumerate(known)
+        )
 
     def count_embedding(self, num_tokens: int, seconds: float, now: float) -> None:
         """Add a batch of embeddings: prompt work only."""

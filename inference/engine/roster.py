@@ -84,5 +84,7 @@ class Roster:
     def _retire(self, sequence: Sequence, *, keeps_cells: bool) -> None:
         """Give back whatever a sequence holds: sampler, slot, place in line."""
         del self._sequences[sequence.job.id]
+        counters = self._counters
+        counters.longest_sequence = max(counters.longest_sequence, sequence.num_tokens)
         sequence.sampler.close()
         self._seats.leave(sequence, keeps_cells=keeps_cells)

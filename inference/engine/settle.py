@@ -139,8 +139,7 @@ class Settler:
         """Keep the cells of the guesses that were right, and drop those of the others."""
         sequence.num_drafted += num_drafted
         sequence.num_accepted += num_right
-        self._counters.num_drafted_tokens += num_drafted
-        self._counters.num_accepted_tokens += num_right
+        self._counters.count_draft(num_drafted, num_right)
         sequence.num_computed += num_right
         if num_right < num_drafted:
             kept = self._backend.keep_prefix(sequence.slot, sequence.num_computed)

@@ -252,7 +252,11 @@ class SlotStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Counters since the replica was loaded (monotonic), and gauges of now."""
+    """Counters since the replica was loaded (monotonic), and gauges of now.
+
+    A draft is one guess at several tokens; ``accepted_by_position`` counts how often its first,
+    second… was right. ``longest_sequence`` is the most tokens one held, prompt and answer.
+    """
 
     num_steps: int = 0
     num_decode_steps: int = 0
@@ -265,6 +269,9 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     num_jobs_preempted: int = 0
     num_drafted_tokens: int = 0
     num_accepted_tokens: int = 0
+    num_drafts: int = 0
+    accepted_by_position: tuple[int, ...] = ()
+    longest_sequence: int = 0
     num_batch_sequences: int = 0
     prompt_seconds: float = 0.0
     decode_seconds: float = 0.0

@@ -41,7 +41,7 @@ class GenerationSettings:
     """How each choice of a request is generated. ``max_tokens`` None: until the context is full.
 
     ``text_biases`` wait for the model to tell which tokens they mean: see ``settle``.
-    ``warms_cache`` has the prompt of an answer without tokens computed, for whoever goes on from it.
+    ``warms_cache`` has the prompt computed even for an answer without tokens.
     """
 
     sampling: SamplingParams

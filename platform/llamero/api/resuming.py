@@ -14,8 +14,8 @@ from llamero.accounts.selectors import Caller
 from llamero.api.generation import GenerationSettings, Keep
 from llamero.api.native.completion_stream import CompletionRecipe
 from llamero.api.numbering import NumberedChunks
-from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.openai.recipes import ChatRecipe, TextRecipe
+from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run, stream_run
 from llamero.errors import InvalidValue, LlameroError

@@ -5,10 +5,13 @@ from typing import Any
 from django.urls import path
 
 from llamero.api.native.adapters import AdaptersView
+from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
 from llamero.api.native.embedding import EmbeddingView
-from llamero.api.native.status import HealthView, PropsView, SlotsView
-from llamero.api.native.text import ApplyTemplateView, DetokenizeView, TokenizeView
+from llamero.api.native.infill import InfillView
+from llamero.api.native.metrics import MetricsView
+from llamero.api.native.status import HealthView, PropsView, SlotsView, SlotView
+from llamero.api.native.text import DetokenizeView, TokenizeView
 from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
@@ -18,14 +21,18 @@ from llamero.api.runs import RunEventsView, RunView
 
 _openai: dict[str, Any] = {
     "v1/chat/completions": ChatCompletionsView.as_view(),
+    "v1/chat/completions/input_tokens": ChatTokensView.as_view(is_native=False),
     "v1/completions": CompletionsView.as_view(),
     "v1/embeddings": EmbeddingsView.as_view(),
     "v1/rerank": RerankView.as_view(is_native=False),
     "v1/reranking": RerankView.as_view(is_native=False),
 }
 _native: dict[str, Any] = {
+    "chat/completions": NativeChatView.as_view(),
+    "chat/completions/input_tokens": ChatTokensView.as_view(),
     "completion": CompletionView.as_view(),
     "completions": CompletionView.as_view(),
+    "infill": InfillView.as_view(),
     "embedding": EmbeddingView.as_view(),
     "embeddings": EmbeddingView.as_view(),
     "rerank": RerankView.as_view(),
@@ -35,6 +42,8 @@ _native: dict[str, Any] = {
     "apply-template": ApplyTemplateView.as_view(),
     "props": PropsView.as_view(),
     "slots": SlotsView.as_view(),
+    "slots/<str:slot>": SlotView.as_view(),
+    "metrics": MetricsView.as_view(),
     "lora-adapters": AdaptersView.as_view(),
 }
 # The longer ends come first: a model's name may have slashes, "smol/v1/chat" should be none.

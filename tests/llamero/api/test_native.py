@@ -34,12 +34,12 @@ async def test_a_completion_has_the_native_shape(dispatcher: FakeDispatcher) -> 
         "model": "smol",
         "tokens_predicted": 2,
         "tokens_evaluated": 5,
-        "prompt": "Hi",
+        "prompt": "\x01Hi",
         "has_new_line": True,
         "truncated": False,
         "stop_type": "limit",
         "stopping_word": "",
-        "tokens_cached": 7,
+        "tokens_cached": 6,
     }
     assert expected.items() <= document.items()
     assert document["generation_settings"]["temperature"] == pytest.approx(0.8)
@@ -62,8 +62,9 @@ async def test_a_stream_has_no_done_marker(dispatcher: FakeDispatcher) -> None:
     ]
     answer = await post(URL, {"prompt": "Hi", "stream": True, "return_progress": True})
     assert "[DONE]" not in answer.data
-    progress, one, two, last = answer.chunks
-    assert progress["prompt_progress"] == {"total": 5, "cache": 2, "processed": 4}
+    first, second, one, two, last = answer.chunks
+    assert first["prompt_progress"] == {"total": 3, "cache": 2, "processed": 2, "time_ms": 0}
+    assert second["prompt_progress"]["processed"] == 4
     assert (one["content"], one["tokens"], one["stop"], one["tokens_predicted"]) == (
         "a",
         [100],
@@ -89,7 +90,7 @@ async def test_a_stream_tells_every_token(dispatcher: FakeDispatcher) -> None:
 
 async def test_several_prompts_make_a_list(dispatcher: FakeDispatcher) -> None:
     document = (await post(URL, {"prompt": ["A", [66, 67]], "n_predict": 1})).json()
-    assert [(one["index"], one["prompt"]) for one in document] == [(0, "A"), (1, "BC")]
+    assert [(one["index"], one["prompt"]) for one in document] == [(0, "\x01A"), (1, "BC")]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,8 @@ async def test_probabilities_come_in_either_form(dispatcher: FakeDispatcher) -> 
 
 async def test_only_the_wanted_fields_come_back() -> None:
     body = {"prompt": "x", "response_fields": ["content", "generation_settings/n_predict"]}
-    assert (await post(URL, body)).json() == {"content": "Hello", "n_predict": -1}
+    expected = {"content": "Hello", "generation_settings/n_predict": -1}
+    assert (await post(URL, body)).json() == expected
 
 
 @pytest.mark.parametrize(
@@ -154,9 +156,13 @@ async def test_an_overlong_prompt_has_its_own_type() -> None:
 
 
 async def test_zero_tokens_are_zero_tokens(dispatcher: FakeDispatcher) -> None:
-    document = (await post(URL, {"prompt": "Hi", "n_predict": 0})).json()
-    assert (document["content"], document["tokens_predicted"]) == ("", 0)
-    assert dispatcher.jobs == []
+    dispatcher.script = lambda job: [Done(FinishReason.LENGTH, 3, 0, 0)]
+    for cache_prompt in (True, False):
+        body = {"prompt": "Hi", "n_predict": 0, "cache_prompt": cache_prompt}
+        document = (await post(URL, body)).json()
+        assert (document["content"], document["tokens_predicted"]) == ("", 0)
+    # Without a cache to fill there is nothing to do.
+    assert [job.max_tokens for job in dispatcher.jobs] == [0]
 
 
 async def test_tokenize_and_back(dispatcher: FakeDispatcher) -> None:
@@ -185,7 +191,7 @@ async def test_props_tell_no_path() -> None:
     document = (await get("/props")).json()
     assert document["default_generation_settings"]["n_ctx"] == CONTEXT
     assert document["total_slots"] == 2
-    assert document["model_path"] == "smol"
+    assert document["model_path"] == "smol.gguf"
 
 
 async def test_slots_tell_neither_owner_nor_job() -> None:

@@ -41,7 +41,7 @@ class CompletionAnswer:
     request: CompletionRequest
     prompts: tuple[str, ...]
     num_prompt_tokens: tuple[int, ...]
-    model_side: ModelSide = ModelSide()
+    model_side: ModelSide
 
     def whole(self, choice: Choice) -> dict[str, Any]:
         """Give the answer of one choice."""

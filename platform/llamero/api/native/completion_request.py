@@ -53,9 +53,7 @@ class CompletionRequest:
     response_fields: tuple[str, ...]
 
 
-def read_completion_request(
-    fields: dict[str, Any], body: Mapping[str, Any]
-) -> CompletionRequest:
+def read_completion_request(fields: dict[str, Any], body: Mapping[str, Any]) -> CompletionRequest:
     """Read how to generate from validated fields; raises LlameroError."""
     n_predict = next((fields[name] for name in _LENGTH_NAMES if name in fields), -1)
     max_tokens = None if n_predict in _UNLIMITED else n_predict

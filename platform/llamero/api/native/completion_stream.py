@@ -7,7 +7,6 @@ import msgspec
 
 from inference.protocol.events import (
     Done,
-    FinishReason,
     Pace,
     Progress,
     Started,

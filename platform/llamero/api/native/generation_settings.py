@@ -26,7 +26,7 @@ class ModelSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def model_side(
     served: ServedModel, facts: ModelFacts, settings: GenerationSettings | None = None
 ) -> ModelSide:
-    """Tell what matters of a model: which tokens end an answer, which adapters act by themselves."""
+    """Tell what matters of a model; where a request names no adapters, those that act anyway."""
     adapters = settings.adapters if settings is not None else None
     if adapters is None:
         adapters = tuple((at, one.scale) for at, one in enumerate(facts.adapters) if one.scale)
@@ -41,7 +41,7 @@ def describe_settings(
     n_predict: int = _UNLIMITED,
     model: ModelSide | None = None,
 ) -> dict[str, Any]:
-    """Describe the settings of one choice; tokens that end an answer are banned to ignore the end."""
+    """Describe the settings of one choice; ignoring the end means to ban its tokens."""
     settings, model = settings or GenerationSettings(sampling=sampling), model or ModelSide()
     banned = model.end_tokens if settings.ignore_eos else ()
     biases = [*sampling.logit_bias, *((token, None) for token in banned)]

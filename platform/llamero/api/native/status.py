@@ -1,4 +1,4 @@
-"""GET /health, /props and /slots: how the server and its replicas are, never what they work on."""
+"""/health, /props and /slots: how the server and its replicas are, never what they work on."""
 
 from typing import Any
 from zlib import crc32
@@ -13,7 +13,7 @@ from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
 from llamero.api.async_view import json_response
 from llamero.api.model_choice import ANY_KIND, list_all_models
-from llamero.api.native.generation_settings import describe_settings
+from llamero.api.native.generation_settings import describe_settings, model_side
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
 from models_registry.models import DeploymentState
@@ -34,7 +34,7 @@ class HealthView(NativeView):
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Answer 200 if some replica is ready, or a request would have one loaded."""
-        replicas = await dispatch.get_dispatcher().replicas()
+        replicas = await dispatch.get_dispatcher().beating_replicas()
         states = {one.state for one in replicas if one.deployment in self.served}
         sleeps = any(one.state == DeploymentState.SLEEPING for one in self.served.values())
         if ReplicaState.READY in states or sleeps:
@@ -59,24 +59,37 @@ class PropsView(NativeView):
         return json_response(
             {
                 "default_generation_settings": {
-                    "params": describe_settings(SamplingParams(), None, -1),
+                    "params": describe_settings(SamplingParams(), model=model_side(served, facts)),
                     "n_ctx": facts.context_length,
                 },
                 "total_slots": sum(one.num_slots for one in replicas),
                 "model_alias": served.id,
-                "model_path": served.id,
+                "model_path": f"{served.id}.gguf",
                 "model_ftype": served.facts.get("quantization", ""),
                 "modalities": {"vision": False, "audio": False, "video": False},
+                "media_marker": "<__media__>",
                 "sampler_plugins": list(facts.sampler_plugins),
                 "chat_template": facts.chat_template,
+                "chat_template_caps": _describe_template(facts.chat_template),
                 "bos_token": facts.bos_token,
                 "eos_token": facts.eos_token,
                 "build_info": "llamero",
                 "endpoint_slots": True,
                 "endpoint_props": False,
-                "endpoint_metrics": False,
+                "endpoint_metrics": True,
+                "ui": False,
+                "ui_settings": {},
                 "is_sleeping": is_sleeping,
+                "cors_proxy_enabled": False,
             }
+        )
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Refuse to change what others use, as llama-server does without --props."""
+        raise LlameroError(
+            501,
+            "properties_are_not_shared",
+            "Properties cannot be changed here: they belong to the deployment, in the admin.",
         )
 
     async def _read_facts(self) -> tuple[ModelFacts, bool]:
@@ -97,7 +110,7 @@ class SlotsView(NativeView):
     def prepare(self, request: Request) -> None:
         """Find the model."""
         self.served = self.find_model(request, ANY_KIND)
-        self.must_have_idle = request.query_params.get("fail_on_no_slot") == "1"
+        self.must_have_idle = bool(request.query_params.get("fail_on_no_slot"))
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """List them, replica by replica."""
@@ -113,6 +126,35 @@ class SlotsView(NativeView):
         return json_response([slot | {"id": index} for index, slot in enumerate(slots)])
 
 
+class SlotView(NativeView):
+    """POST /slots/{id}: refused, as llama-server does without a place to save slots.
+
+    Whose prompt a slot holds is nobody else's business, and saving, restoring or erasing it would
+    make it so. Prefixes are kept, found and dropped without being asked.
+    """
+
+    def prepare(self, request: Request) -> None:
+        """Find the model."""
+        self.served = self.find_model(request, ANY_KIND)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Refuse."""
+        raise LlameroError(
+            501,
+            "slots_are_not_shared",
+            "Slots cannot be saved, restored or erased: requests of others use them too. "
+            "Computed prefixes are kept by themselves, also on disk where the deployment says so.",
+        )
+
+
+def _describe_template(template: str) -> dict[str, Any]:
+    """Tell what a chat template speaks of."""
+    return {
+        "supports_tools": "tools" in template,
+        "supports_tool_calls": "tool_calls" in template,
+    }
+
+
 def _describe_slot(replica: ReplicaStatus, slot: SlotStats) -> dict[str, Any]:
     return {
         "id": slot.id,
@@ -125,6 +167,7 @@ def _describe_slot(replica: ReplicaStatus, slot: SlotStats) -> dict[str, Any]:
         "next_token": [
             {
                 "has_next_token": bool(slot.job),
+                "has_new_line": slot.has_new_line,
                 "n_remain": slot.num_remaining,
                 "n_decoded": slot.num_decoded,
             }

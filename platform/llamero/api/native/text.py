@@ -1,17 +1,16 @@
-"""POST /tokenize, /detokenize and /apply-template: text and tokens without generating."""
+"""POST /tokenize and /detokenize."""
 
 from typing import Any
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from inference.protocol.text import Detokenize, RenderChat, Tokenize
+from inference.protocol.text import Detokenize, Tokenize
 from llamero import dispatch
 from llamero.api.async_view import json_response
 from llamero.api.fields import AnyValue, RequestSerializer, StrictBoolean, validate
-from llamero.api.model_choice import ANY_KIND, GENERATIVE
+from llamero.api.model_choice import ANY_KIND
 from llamero.api.native.view import NativeView
-from llamero.api.openai.chat_request import read_chat_request
 from llamero.api.prompts import (
     PromptText,
     check_vocabulary,
@@ -19,7 +18,7 @@ from llamero.api.prompts import (
     read_native_prompt,
     tokenize_prompts,
 )
-from llamero.api.questions import ask_prompt, ask_text, ask_tokens
+from llamero.api.questions import ask_text, ask_tokens
 from llamero.errors import InvalidValue
 
 
@@ -94,24 +93,6 @@ class DetokenizeView(NativeView):
         check_vocabulary([PromptText((self.tokens,), "tokens")], "tokens", facts)
         answer = await ask_text(deployment, Detokenize(tokens=self.tokens))
         return json_response({"content": answer.text})
-
-
-class ApplyTemplateView(NativeView):
-    """Show the prompt that a chat would have."""
-
-    def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
-        body = self.read_body(request)
-        self.chat = read_chat_request(body)
-        self.served = self.find_model(request, GENERATIVE, body)
-
-    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Render."""
-        question = RenderChat(
-            messages=self.chat.messages, template_kwargs=self.chat.template_kwargs
-        )
-        answer = await ask_prompt(self.served.deployment, question)
-        return json_response({"prompt": answer.prompt})
 
 
 def _read_content(value: Any) -> PromptText:

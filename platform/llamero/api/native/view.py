@@ -21,12 +21,16 @@ class NativeView(AsyncAPIView):
     ) -> ServedModel:
         """Find the model of this request."""
         caller = caller_of(request)
-        named = first_named(
-            self.kwargs.get("model"), (body or {}).get("model"), request.query_params.get("model")
-        )
+        named = self.find_name(request, body)
         if named is None:
             return choose_default_model(caller, kinds)
         return choose_model(named, caller, kinds)
+
+    def find_name(self, request: Request, body: dict[str, Any] | None = None) -> object:
+        """Give the model's name as it is given, None where it is not."""
+        return first_named(
+            self.kwargs.get("model"), (body or {}).get("model"), request.query_params.get("model")
+        )
 
     def read_body(self, request: Request) -> dict[str, Any]:
         """Read the JSON object of this request."""

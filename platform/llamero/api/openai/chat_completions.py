@@ -17,6 +17,7 @@ from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.openai.recipes import ChatRecipe
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
 from llamero.api.sse import openai_error
+from models_registry.selectors import ServedModel
 
 
 class ChatCompletionsView(AsyncAPIView):
@@ -30,8 +31,12 @@ class ChatCompletionsView(AsyncAPIView):
         self.chat = read_chat_request(body)
         settings = self.chat.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
+        self.served = self.find_served(request, body)
+
+    def find_served(self, request: Request, body: dict[str, Any]) -> ServedModel:
+        """Find the model, which must be named."""
         model = first_named(body.get("model"), self.kwargs.get("model"))
-        self.served = choose_model(model, caller_of(request), GENERATIVE)
+        return choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate, when the model is loaded."""
@@ -56,7 +61,7 @@ class ChatCompletionsView(AsyncAPIView):
         keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_chat(chat=chat, caller=caller, keep=keep)
         if settings.stream:
-            return await stream_answer(run, recipe, self.run_id)
+            return await stream_answer(run, recipe, self.run_id, settings.pacing)
         choices = await collect(run, settings.num_choices)
         document = _completion(envelope, choices, has_logprobs=settings.num_logprobs is not None)
         if settings.num_prompt_logprobs is not None:

@@ -18,6 +18,8 @@ _META = {
     "ftype": "quantization",
     "architecture": "architecture",
 }
+# llama.cpp's numbers of kinds of vocabularies, by the names that files have for them.
+_VOCAB_TYPES = {"llama": 1, "gpt2": 2, "bert": 3, "t5": 4, "rwkv": 5, "plamo2": 6}
 
 
 class ModelListView(AsyncAPIView):
@@ -29,7 +31,13 @@ class ModelListView(AsyncAPIView):
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe each."""
-        return json_response({"object": "list", "data": [_describe(one) for one in self.served]})
+        return json_response(
+            {
+                "object": "list",
+                "data": [_describe(one) for one in self.served],
+                "models": [_describe_as_ollama(one) for one in self.served],
+            }
+        )
 
 
 class ModelView(AsyncAPIView):
@@ -47,12 +55,40 @@ class ModelView(AsyncAPIView):
 def _describe(served: ServedModel) -> dict[str, Any]:
     facts = served.facts
     meta = {name: facts[source] for name, source in _META.items() if source in facts}
+    meta["vocab_type"] = _VOCAB_TYPES.get(str(facts.get("tokenizer", "")), 0)
     return {
         "id": served.id,
         "object": "model",
         "created": served.created,
         "owned_by": served.owned_by,
         "aliases": list(served.aliases),
+        "tags": [],
         "kind": served.kind.value,
         "meta": meta | {"n_ctx": served.profile.context_length},
+    }
+
+
+def _describe_as_ollama(served: ServedModel) -> dict[str, Any]:
+    """Give llama-server's second list, for clients that look where Ollama has it."""
+    facts = served.facts
+    family = str(facts.get("architecture", ""))
+    return {
+        "name": served.id,
+        "model": served.id,
+        "modified_at": "",
+        "size": "",
+        "digest": "",
+        "type": "model",
+        "description": served.title,
+        "tags": [],
+        "capabilities": ["completion" if served.kind.is_generative else served.kind.value],
+        "parameters": "",
+        "details": {
+            "parent_model": "",
+            "format": "gguf",
+            "family": family,
+            "families": [family],
+            "parameter_size": str(facts.get("num_params", "")),
+            "quantization_level": str(facts.get("quantization", "")),
+        },
     }
