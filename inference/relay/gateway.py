@@ -100,14 +100,14 @@ class GatewayRelay:
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
         durable = int(isinstance(job, GenerationJob) and job.is_durable)
         arguments = (*row, job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
-        status, num_jobs, needs_ticket, wait_ms = await self._run("submit", arguments)
+        status, num_jobs, needs_ticket, wait_ms = await self.run("submit", arguments)
         if status != b"ok":
             raise _refusal(status, int(num_jobs), _seconds(wait_ms))
         return Admission(int(num_jobs), bool(needs_ticket), _seconds(wait_ms))
 
     async def attach(self, job: str, owner: str, gateway: str) -> GenerationJob | None:
         """Have a durable job of the owner told to this gateway; None where there is none."""
-        payload = await self._run("attach", (job, owner, gateway))
+        payload = await self.run("attach", (job, owner, gateway))
         if payload is None:
             return None
         found = decode_job(payload)
@@ -115,14 +115,14 @@ class GatewayRelay:
 
     async def greet(self, gateway: str) -> None:
         """Show that the gateway lives: without this each second its jobs are soon stopped."""
-        await self._run("greet", (gateway,))
+        await self.run("greet", (gateway,))
 
     async def cancel(self, jobs: Sequence[str], *, is_abandoned: bool) -> tuple[str, ...]:
         """Stop jobs, waiting or running. The keys of an abandoned one go at its end.
 
         Tells of each what became of it: gone (unknown), done, dropped or asked.
         """
-        outcomes = await self._run("cancel", (int(is_abandoned), *jobs))
+        outcomes = await self.run("cancel", (int(is_abandoned), *jobs))
         return tuple(map(text_of, outcomes))
 
     async def keep(self, run: str, owner: str, document: bytes, deadline: float) -> None:
@@ -145,17 +145,17 @@ class GatewayRelay:
         arguments: list[Argument] = [POLL_EVENTS]
         for job, first_seq in wanted:
             arguments += (job, first_seq)
-        return [_read_view(answer) for answer in await self._run("poll", arguments)]
+        return [_read_view(answer) for answer in await self.run("poll", arguments)]
 
     async def reap_if_lost(self, replica: str) -> int:
         """Queue again the jobs of a replica whose lease is gone; gives their number."""
-        queued, ended = await self._run("reap", (replica, int(ReplicaEnd.KILLED), 1, 0))
+        queued, ended = await self.run("reap", (replica, int(ReplicaEnd.KILLED), 1, 0))
         return len(queued) + len(ended)
 
     async def ask(self, deployment: str, request: TextRequest) -> None:
         """Put a question to any ready replica; the answer comes over the gateway's channel."""
         question = self._encoder.encode(request)
-        status = await self._run("ask", (deployment, question, MAX_QUESTIONS))
+        status = await self.run("ask", (deployment, question, MAX_QUESTIONS))
         if status == b"full":
             raise EngineError(
                 ErrorCode.QUEUE_FULL, "Too many requests wait for this model.", is_retryable=True
@@ -165,7 +165,7 @@ class GatewayRelay:
 
     async def wake(self, deployment: str) -> WakeView:
         """Ask for a replica of a deployment; safe to repeat, and needed while one waits for it."""
-        num_ready, has_controller, outlook = await self._run("wake", (deployment,))
+        num_ready, has_controller, outlook = await self.run("wake", (deployment,))
         return WakeView(int(num_ready), bool(has_controller), read_outlook(outlook))
 
     async def replicas(
@@ -189,7 +189,8 @@ class GatewayRelay:
         """Raise unless the server answers."""
         await self._guard(self._redis.ping())
 
-    async def _run(self, name: str, arguments: Sequence[Argument]) -> Any:
+    async def run(self, name: str, arguments: Sequence[Argument]) -> Any:
+        """Run a script, bounded in time."""
         return await self._guard(script(name).run_async(self._redis, arguments))
 
     async def _guard(self, call: Any) -> Any:
