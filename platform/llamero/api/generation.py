@@ -41,7 +41,8 @@ class GenerationSettings:
     """How each choice of a request is generated. ``max_tokens`` None: until the context is full.
 
     ``text_biases`` wait for the model to tell which tokens they mean: see ``settle``.
-    ``warms_cache`` has the prompt computed even for an answer without tokens.
+    ``warms_cache`` has the prompt computed even for an answer without tokens. ``is_verbose`` adds
+    llama-server's document to an answer of OpenAI's.
     """
 
     sampling: SamplingParams
@@ -60,6 +61,7 @@ class GenerationSettings:
     line_limit_ms: int = 0
     tells_timings: bool = False
     warms_cache: bool = False
+    is_verbose: bool = False
     pacing: Pacing = AS_USUAL
     guesses: GuessLimits = NO_LIMITS
     adapters: AdapterChoice | None = None

@@ -38,5 +38,6 @@ def read_native_fields(fields: dict[str, Any]) -> dict[str, Any]:
         "min_indent": fields.get("n_indent", 0),
         "line_limit_ms": max(0, fields.get("t_max_predict_ms", 0)),
         "tells_timings": fields.get("timings_per_token", False),
+        "is_verbose": fields.get("verbose", False),
         "pacing": read_pacing(fields),
     }

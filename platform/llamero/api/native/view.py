@@ -8,13 +8,14 @@ from inference.protocol.replicas import ModelKind
 from llamero.api.async_view import AsyncAPIView, caller_of
 from llamero.api.json_body import read_json_object
 from llamero.api.model_choice import choose_default_model, choose_model, first_named
+from llamero.api.paths import Dialect
 from models_registry.selectors import ServedModel
 
 
 class NativeView(AsyncAPIView):
     """``/m/<model>/…`` names the model, or the body, or ``?model=``; else the first that fits."""
 
-    is_native = True
+    dialect = Dialect.LLAMA_SERVER
 
     def find_model(
         self, request: Request, kinds: frozenset[ModelKind], body: dict[str, Any] | None = None

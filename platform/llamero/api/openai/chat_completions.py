@@ -11,8 +11,10 @@ from llamero.api.collect import Choice, collect, timings_object, usage_object
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
+from llamero.api.native.verbose import describe_verbosely
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
 from llamero.api.openai.envelope import Envelope, make_envelope
+from llamero.api.openai.extras import wanted_extras
 from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.openai.recipes import ChatRecipe
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
@@ -57,6 +59,7 @@ class ChatCompletionsView(AsyncAPIView):
             envelope=envelope,
             num_choices=settings.num_choices,
             include_usage=self.chat.include_usage,
+            extras=wanted_extras(settings, [chat.prompt]),
         )
         keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_chat(chat=chat, caller=caller, keep=keep)
@@ -66,6 +69,10 @@ class ChatCompletionsView(AsyncAPIView):
         document = _completion(envelope, choices, has_logprobs=settings.num_logprobs is not None)
         if settings.num_prompt_logprobs is not None:
             document["prompt_logprobs"] = prompt_logprobs(choices[0].prompt_logprobs)
+        if settings.is_verbose:
+            document["__verbose"] = await describe_verbosely(
+                self.served, chat.settings, chat.text, choices[0]
+            )
         return json_response(document)
 
 

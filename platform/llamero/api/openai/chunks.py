@@ -9,6 +9,7 @@ import msgspec
 from inference.protocol.events import Done, Event, PromptLogprobs, TokenLogprob, Tokens
 from llamero.api.collect import FINISH_WORDS, place_logprobs, timings_object, usage_object
 from llamero.api.openai.envelope import Envelope
+from llamero.api.openai.extras import ChoiceExtras, StreamExtras
 from llamero.api.openai.logprobs import LegacyLogprobs, chat_logprobs
 from llamero.api.run import ChoiceEvent
 from llamero.api.sse import DONE, data_line, openai_error
@@ -139,12 +140,16 @@ class OpenAIChunks:
         num_prompts: int = 1,
         num_choices: int = 1,
         include_usage: bool = False,
+        extras: StreamExtras | None = None,
     ) -> None:
         self._dialect = dialect
         self._num_choices = num_choices
         self._include_usage = include_usage
         self._base = envelope.document(dialect.object_name)
         self._ends: list[Done | None] = [None] * (num_prompts * num_choices)
+        self._extras: list[ChoiceExtras] = []
+        if extras is not None:
+            self._extras = [ChoiceExtras(extras, index) for index in range(len(self._ends))]
         head = b"data: " + encode_json(self._base)[:-1] + b',"choices":[{"index":'
         self._before = [
             head + b"%d," % index + dialect.before_text for index in range(len(self._ends))
@@ -166,6 +171,8 @@ class OpenAIChunks:
         if type(content) is PromptLogprobs:
             self._dialect.judge_prompt(index, content)
             return b""
+        if self._extras and (told := self._extras[index].note(content)) is not None:
+            return self._chunk(index, self._dialect.piece(""), extra=told)
         held = b""
         if type(content) in (Tokens, Done) and (pair := self._dialect.take_held(index)):
             held = self._chunk(index, *pair)
@@ -173,11 +180,14 @@ class OpenAIChunks:
 
     def _write_next(self, index: int, content: Event) -> bytes:
         if type(content) is Tokens:
+            extra = self._extras[index].beside(content) if self._extras else None
             if content.logprobs:
                 logprobs = self._dialect.logprobs(index, content.logprobs)
-                return self._chunk(index, self._dialect.piece(content.text), logprobs)
+                return self._chunk(index, self._dialect.piece(content.text), logprobs, extra=extra)
             if not content.text:
                 return b""
+            if extra:
+                return self._chunk(index, self._dialect.piece(content.text), extra=extra)
             return self._before[index] + encode_json(content.text) + self._after
         if type(content) is Done:
             self._ends[index] = content
@@ -191,8 +201,10 @@ class OpenAIChunks:
         if not self._include_usage:
             return DONE
         ends = [end for end in self._ends if end is not None]
-        usage = usage_object(ends, self._num_choices)
-        return data_line(self._base | {"choices": [], "usage": usage}) + DONE
+        usage = {"usage": usage_object(ends, self._num_choices)}
+        if len(ends) == 1:
+            usage["timings"] = timings_object(ends[0])
+        return data_line(self._base | {"choices": []} | usage) + DONE
 
     def fail(self, error: LlameroError) -> bytes:
         """Give the error, without ``[DONE]``."""

@@ -45,7 +45,6 @@ class CompletionRequest:
     num_logprobs: int | None
     has_prompt_logprobs: bool
     echo: bool
-    verbose: bool
     include_usage: bool
 
 
@@ -74,7 +73,6 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
         num_logprobs=num_logprobs,
         has_prompt_logprobs=asked_prompt_logprobs is not None,
         echo=fields.get("echo", False),
-        verbose=fields.get("verbose", False),
         include_usage=read_include_usage(fields),
     )
 

@@ -9,14 +9,16 @@ from inference.protocol.events import TokenLogprob
 from inference.protocol.text import Detokenize
 from llamero import dispatch
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
-from llamero.api.collect import Choice, collect, usage_object
+from llamero.api.collect import Choice, collect, timings_object, usage_object
 from llamero.api.generation import Prompt, check_num_jobs, open_run
 from llamero.api.infill import Gap, check_infill, lay_out, read_gap
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
+from llamero.api.native.verbose import describe_verbosely
 from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.openai.envelope import make_envelope
+from llamero.api.openai.extras import wanted_extras
 from llamero.api.openai.logprobs import LegacyLogprobs, join_legacy, prompt_logprobs
 from llamero.api.openai.recipes import TextRecipe
 from llamero.api.prompts import PromptText, tokenize_prompts
@@ -64,6 +66,7 @@ class CompletionsView(AsyncAPIView):
             num_choices=num_tried,
             num_logprobs=completion.num_logprobs,
             include_usage=completion.include_usage,
+            extras=wanted_extras(completion.settings, prompts),
         )
         caller = caller_of(request)
         keep = make_keep(self.run_id, self.served, caller, recipe)
@@ -84,9 +87,18 @@ class CompletionsView(AsyncAPIView):
             judged = tried[prompt * num_tried].prompt_logprobs
             choices.append(self._choice(index, choice, echoes[prompt] if echoes else "", judged))
         usage = usage_object([choice.done for choice in tried], num_tried)
-        return json_response(
-            envelope.document("text_completion") | {"choices": choices, "usage": usage}
-        )
+        timings = timings_object(tried[0].done)
+        document = envelope.document("text_completion") | {
+            "choices": choices,
+            "usage": usage,
+            "timings": timings,
+        }
+        if completion.settings.is_verbose:
+            prompt = await self._spell(completion.prompts[0], prompts[0])
+            document["__verbose"] = await describe_verbosely(
+                self.served, completion.settings, prompt, tried[0]
+            )
+        return json_response(document)
 
     async def _make_prompts(self) -> list[Prompt]:
         """Tokenize the prompts; each stands before a gap where there is a suffix."""
@@ -127,15 +139,14 @@ class CompletionsView(AsyncAPIView):
     async def _read_echoes(
         self, sources: list[PromptText], prompts: list[tuple[int, ...]]
     ) -> tuple[str, ...]:
-        """Give each prompt as text: as it was sent, or from its ids."""
-        echoes = []
-        for source, prompt in zip(sources, prompts, strict=True):
-            if source.is_text:
-                echoes.append(str(source.parts[0]))
-                continue
-            answer = await ask_text(self.served.deployment, Detokenize(tokens=prompt))
-            echoes.append(answer.text)
-        return tuple(echoes)
+        """Give each prompt as text."""
+        return tuple([await self._spell(*pair) for pair in zip(sources, prompts, strict=True)])
+
+    async def _spell(self, source: PromptText, prompt: Prompt) -> str:
+        """Give a prompt as it was sent, or from its ids."""
+        if source.is_text:
+            return str(source.parts[0])
+        return (await ask_text(self.served.deployment, Detokenize(tokens=prompt))).text
 
 
 def _keep_best(tried: list[Choice], num_tried: int, num_returned: int) -> list[Choice]:

@@ -4,6 +4,7 @@ import msgspec
 
 from llamero.api.openai.chunks import ChatDialect, OpenAIChunks, TextDialect
 from llamero.api.openai.envelope import Envelope
+from llamero.api.openai.extras import StreamExtras
 
 
 class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
@@ -12,6 +13,7 @@ class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
     envelope: Envelope
     num_choices: int
     include_usage: bool
+    extras: StreamExtras | None = None
 
     @property
     def num_jobs(self) -> int:
@@ -25,6 +27,7 @@ class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
             ChatDialect(),
             num_choices=self.num_choices,
             include_usage=self.include_usage,
+            extras=self.extras,
         )
 
 
@@ -37,6 +40,7 @@ class TextRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
     num_choices: int
     num_logprobs: int | None
     include_usage: bool
+    extras: StreamExtras | None = None
 
     @property
     def num_jobs(self) -> int:
@@ -54,4 +58,5 @@ class TextRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
             num_prompts=self.num_prompts,
             num_choices=self.num_choices,
             include_usage=self.include_usage,
+            extras=self.extras,
         )
