@@ -1,7 +1,9 @@
 """The base of every API view: one thread hop for what may block, the rest on the event loop."""
 
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -13,7 +15,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from inference.relay.answers import Claim
 from llamero.accounts.selectors import Caller
+from llamero.api.idempotency import answer_once, read_claim
+from llamero.api.paths import Dialect
 
 # Few: they hold the interpreter's lock most of the time, and each may hold a database connection.
 _threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="prepare")
@@ -41,9 +46,10 @@ class AsyncAPIView(APIView):
     open stream holds none.
     """
 
-    is_native: ClassVar[bool] = False
+    dialect: Dialect = Dialect.OPENAI
     content_negotiation_class = AnyAccept
     renderer_classes = (JSONRenderer,)
+    _claim: Claim | None = None
 
     def prepare(self, request: Request) -> None:
         """Do what blocks, before the handler: read the body, validate, look models up."""
@@ -62,11 +68,19 @@ class AsyncAPIView(APIView):
                 await sync_to_async(self._prepare, thread_sensitive=False, executor=_threads)(
                     request
                 )
-            response = await handler(request, *args, **kwargs)
+            response = await self._answer(request, partial(handler, request, *args, **kwargs))
         except Exception as error:
             response = self.handle_exception(error)
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
         return self.response
+
+    async def _answer(
+        self, request: Request, answer: Callable[[], Awaitable[HttpResponseBase]]
+    ) -> HttpResponseBase:
+        """Give the answer, or that of the request with the same idempotency key."""
+        if self._claim is None:
+            return await answer()
+        return await answer_once(self._claim, caller_of(request), answer)
 
     async def options(  # type: ignore[override]
         self, request: Request, *args: Any, **kwargs: Any
@@ -84,6 +98,7 @@ class AsyncAPIView(APIView):
         try:
             self.initial(request)
             self.prepare(request)
+            self._claim = read_claim(request._request, request.auth)
         finally:
             for connection in connections.all(initialized_only=True):
                 if not connection.in_atomic_block:

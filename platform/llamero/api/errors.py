@@ -17,6 +17,8 @@ from rest_framework.exceptions import APIException, ValidationError
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed
+from llamero.api.anthropic.errors import anthropic_error, anthropic_status
+from llamero.api.paths import Dialect
 from llamero.errors import LlameroError
 
 logger = logging.getLogger(__name__)
@@ -124,23 +126,27 @@ def error_object(error: LlameroError, *, is_native: bool) -> dict[str, Any]:
     }
 
 
-def error_bytes(error: LlameroError, *, is_native: bool) -> bytes:
+def error_bytes(error: LlameroError, dialect: Dialect) -> bytes:
     """Give the JSON document of an error; text that is no valid Unicode is replaced."""
-    document = {"error": error_object(error, is_native=is_native)}
     try:
-        return msgspec.json.encode(document)
+        return msgspec.json.encode(_document(error, dialect))
     except UnicodeEncodeError:
-        message = error.message.encode(errors="replace").decode()
-        param = error.param and error.param.encode(errors="replace").decode()
-        document["error"] |= {"message": message, "param": param}
-        return msgspec.json.encode(document)
+        error.message = error.message.encode(errors="replace").decode()
+        error.param = error.param and error.param.encode(errors="replace").decode()
+        return msgspec.json.encode(_document(error, dialect))
 
 
-def error_response(error: LlameroError, *, is_native: bool) -> HttpResponse:
+def _document(error: LlameroError, dialect: Dialect) -> dict[str, Any]:
+    if dialect is Dialect.ANTHROPIC:
+        return anthropic_error(error)
+    return {"error": error_object(error, is_native=dialect is Dialect.LLAMA_SERVER)}
+
+
+def error_response(error: LlameroError, dialect: Dialect) -> HttpResponse:
     """Give the HTTP answer of an error."""
     response = HttpResponse(
-        error_bytes(error, is_native=is_native),
-        status=error.status,
+        error_bytes(error, dialect),
+        status=anthropic_status(error) if dialect is Dialect.ANTHROPIC else error.status,
         content_type="application/json",
     )
     if error.retry_after is not None:
@@ -153,8 +159,8 @@ def error_response(error: LlameroError, *, is_native: bool) -> HttpResponse:
 
 def handle_exception(exc: Exception, context: dict[str, Any]) -> HttpResponse:
     """Answer for REST framework whatever a view raised."""
-    is_native = getattr(context.get("view"), "is_native", False)
-    response = error_response(describe_exception(exc), is_native=is_native)
+    dialect = getattr(context.get("view"), "dialect", Dialect.OPENAI)
+    response = error_response(describe_exception(exc), dialect)
     auth_header = getattr(exc, "auth_header", None)
     if auth_header:
         response["WWW-Authenticate"] = auth_header

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from llamero.api.errors import error_response
-from llamero.api.paths import is_api_path, is_native_path
+from llamero.api.paths import ANTHROPIC_VERSION_HEADER, Dialect, dialect_of, is_api_path
 from llamero.errors import LlameroError
 from llamero.request_ids import REQUEST_ID_HEADER, begin_request
 
@@ -61,7 +61,7 @@ def _refuse_host(request: HttpRequest) -> HttpResponseBase | None:
         request.get_host()
     except DisallowedHost:
         error = LlameroError(400, "bad_host", "This server does not answer to that host name.")
-        return error_response(error, is_native=is_native_path(request.path))
+        return error_response(error, dialect_of(request.path))
     return None
 
 
@@ -75,11 +75,14 @@ def _finish(
             _CODES.get(status, "internal_error" if status >= 500 else None),
             _MESSAGES.get(status, "Something went wrong on the server."),
         )
-        response = error_response(error, is_native=is_native_path(request.path))
+        response = error_response(error, dialect_of(request.path))
     if isinstance(response, HttpResponse) and status != 204:
         response["Content-Length"] = str(len(response.content))
     response[REQUEST_ID_HEADER] = request_id
-    if not is_native_path(request.path):
+    dialect = dialect_of(request.path)
+    if dialect is Dialect.ANTHROPIC or ANTHROPIC_VERSION_HEADER in request.headers:
+        response["request-id"] = request_id
+    elif dialect is Dialect.OPENAI:
         response["openai-processing-ms"] = str(round(1000 * (perf_counter() - began_at)))
         response["openai-version"] = _OPENAI_VERSION
     response["X-Content-Type-Options"] = "nosniff"

@@ -1,5 +1,8 @@
-"""Which addresses belong to the API: there, every answer is JSON."""
+"""Which addresses belong to the API, where every answer is JSON, and to which of its dialects."""
 
+from enum import StrEnum
+
+ANTHROPIC_VERSION_HEADER = "anthropic-version"
 _FIRST_PARTS = frozenset(
     {
         "v1",
@@ -26,11 +29,24 @@ _FIRST_PARTS = frozenset(
 )
 
 
+class Dialect(StrEnum):
+    """Whose words and statuses the errors of a route have."""
+
+    OPENAI = "openai"
+    LLAMA_SERVER = "llama-server"
+    ANTHROPIC = "anthropic"
+
+
 def is_api_path(path: str) -> bool:
     """Whether a path is the API's, however many slashes and capitals it has."""
     return path.lstrip("/").partition("/")[0].lower() in _FIRST_PARTS
 
 
-def is_native_path(path: str) -> bool:
-    """Whether errors on this path have llama-server's numeric codes."""
-    return path.lstrip("/").partition("/")[0].lower() != "v1"
+def dialect_of(path: str) -> Dialect:
+    """Tell whose clients use a path, below a model's name or not."""
+    first, *rest = path.lower().lstrip("/").split("/")
+    if first == "m" and "v1" in rest:
+        first, *rest = rest[rest.index("v1") :]
+    if first != "v1":
+        return Dialect.LLAMA_SERVER
+    return Dialect.ANTHROPIC if rest[:1] == ["messages"] else Dialect.OPENAI

@@ -11,9 +11,10 @@ from django.http import HttpRequest, StreamingHttpResponse
 from inference.protocol.jobs import GenerationJob
 from llamero import dispatch
 from llamero.accounts.selectors import Caller
+from llamero.api.anthropic.recipe import MessageRecipe
 from llamero.api.generation import GenerationSettings, Keep
 from llamero.api.native.completion_stream import CompletionRecipe
-from llamero.api.numbering import NumberedChunks
+from llamero.api.numbering import NumberedChunks, read_place
 from llamero.api.openai.recipes import ChatRecipe, TextRecipe
 from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.run import GenerationRun
@@ -24,6 +25,7 @@ from models_registry.selectors import ServedModel
 logger = logging.getLogger(__name__)
 
 RESUMABLE_HEADER = "X-Llamero-Resumable"
+IDEMPOTENCY_HEADER = "Idempotency-Key"
 MAX_RESUMABLE_JOBS = 16
 """The id of an event has a number for each choice."""
 _RUN_ID = re.compile(r"run_[0-9a-f]{32}")
@@ -36,7 +38,7 @@ class SocketRecipe(msgspec.Struct, frozen=True, tag="socket"):
     model: str
 
 
-StreamRecipe = ChatRecipe | TextRecipe | CompletionRecipe
+StreamRecipe = ChatRecipe | TextRecipe | CompletionRecipe | MessageRecipe
 Recipe = StreamRecipe | SocketRecipe
 
 
@@ -73,19 +75,24 @@ def make_keep(
 
 
 def read_run_id(request: HttpRequest, settings: GenerationSettings, num_jobs: int) -> str | None:
-    """Give the id of a new run if the client wants to be able to come back to its stream."""
-    word = request.headers.get(RESUMABLE_HEADER, "").strip().lower()
+    """Give the id of a new run if the client wants to be able to come back to its stream.
+
+    So does one that names a key for its answer: asked again it gets the same stream.
+    """
+    header, word = RESUMABLE_HEADER, request.headers.get(RESUMABLE_HEADER, "").strip().lower()
     if word not in _WORDS:
-        raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} must be true or false.")
+        raise InvalidValue(header, f"{header} must be true or false.")
+    if not _WORDS[word] and settings.stream and IDEMPOTENCY_HEADER in request.headers:
+        header, word = IDEMPOTENCY_HEADER, "true"
     if not _WORDS[word] or settings.is_without_work:
         return None
     if not settings.stream:
-        raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} is only for stream: true.")
+        raise InvalidValue(header, f"{header} is only for stream: true.")
     if num_jobs > MAX_RESUMABLE_JOBS:
         message = (
-            f"A resumable request may have at most {MAX_RESUMABLE_JOBS} prompts times choices."
+            f"A stream with {header} may have at most {MAX_RESUMABLE_JOBS} prompts times choices."
         )
-        raise InvalidValue(RESUMABLE_HEADER, message)
+        raise InvalidValue(header, message)
     return make_run_id()
 
 
@@ -125,6 +132,23 @@ async def reopen_run(kept: KeptRun, caller: Caller) -> GenerationRun:
             await stream.close()
         raise
     return GenerationRun(streams, is_durable=True)
+
+
+async def retell_run(
+    run_id: str, caller: Caller, place: str = "", param: str = "Last-Event-ID"
+) -> StreamingHttpResponse:
+    """Answer with a kept stream after the event of this id, in the shape it began in.
+
+    ``param`` is where the id comes from.
+    """
+    kept = await find_kept_run(run_id, caller)
+    recipe = kept.recipe
+    if isinstance(recipe, SocketRecipe):
+        raise no_such_run()
+    after = read_place(place, recipe.num_jobs, param)
+    run = await reopen_run(kept, caller)
+    writer = NumberedChunks(recipe.make_writer(), recipe.num_jobs, after)
+    return await stream_kept_run(run, writer, run_id, is_resumed=True)
 
 
 def _read_kept(document: bytes) -> KeptRun | None:

@@ -11,6 +11,7 @@ from django.http import StreamingHttpResponse
 from inference.protocol.events import Done, Failed, Progress, Tokens
 from llamero.api.errors import describe_exception, error_bytes, from_failed
 from llamero.api.pacing import AS_USUAL, Pacing
+from llamero.api.paths import Dialect
 from llamero.api.run import ChoiceEvent, QueuePlace
 from llamero.errors import LlameroError
 
@@ -122,12 +123,12 @@ def data_line(document: object) -> bytes:
 
 def openai_error(error: LlameroError) -> bytes:
     """Give the event that ends a stream of OpenAI's text APIs badly."""
-    return b"data: " + error_bytes(error, is_native=False) + b"\n\n"
+    return b"data: " + error_bytes(error, Dialect.OPENAI) + b"\n\n"
 
 
 def native_error(error: LlameroError) -> bytes:
     """Give the event that ends a stream of llama-server's routes badly."""
-    return b"data: " + error_bytes(error, is_native=True) + b"\n\n"
+    return b"data: " + error_bytes(error, Dialect.LLAMA_SERVER) + b"\n\n"
 
 
 async def _first_events(run: EventSource, pacing: Pacing) -> list[ChoiceEvent]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.urls import path
 
+from llamero.api.anthropic.views import CountTokensView, MessagesView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -16,16 +17,21 @@ from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
+from llamero.api.paths import Dialect
 from llamero.api.rerank import RerankView
 from llamero.api.runs import RunEventsView, RunView
 
 _openai: dict[str, Any] = {
     "v1/chat/completions": ChatCompletionsView.as_view(),
-    "v1/chat/completions/input_tokens": ChatTokensView.as_view(is_native=False),
+    "v1/chat/completions/input_tokens": ChatTokensView.as_view(dialect=Dialect.OPENAI),
     "v1/completions": CompletionsView.as_view(),
     "v1/embeddings": EmbeddingsView.as_view(),
-    "v1/rerank": RerankView.as_view(is_native=False),
-    "v1/reranking": RerankView.as_view(is_native=False),
+    "v1/rerank": RerankView.as_view(dialect=Dialect.OPENAI),
+    "v1/reranking": RerankView.as_view(dialect=Dialect.OPENAI),
+}
+_anthropic: dict[str, Any] = {
+    "v1/messages": MessagesView.as_view(),
+    "v1/messages/count_tokens": CountTokensView.as_view(),
 }
 _native: dict[str, Any] = {
     "chat/completions": NativeChatView.as_view(),
@@ -47,7 +53,7 @@ _native: dict[str, Any] = {
     "lora-adapters": AdaptersView.as_view(),
 }
 # The longer ends come first: a model's name may have slashes, "smol/v1/chat" should be none.
-_routes = _openai | _native
+_routes = _openai | _anthropic | _native
 urlpatterns = [
     *(path(route, view) for route, view in _routes.items()),
     *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),

@@ -1,0 +1,58 @@
+"""What a message says beside its content: who it is, why it ended, what it cost."""
+
+from typing import Any
+
+import msgspec
+
+from inference.protocol.events import Done, FinishReason
+from llamero.api.turn import TurnFormat
+
+
+class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
+    """How the answer to one request is told.
+
+    ``hides_thinking`` keeps the words of thinking blocks from the client.
+    """
+
+    id: str
+    model: str
+    num_prompt_tokens: int
+    max_tokens: int
+    stop_sequences: tuple[str, ...]
+    hides_thinking: bool
+    turn: TurnFormat
+
+    def envelope(self, content: list[dict[str, Any]]) -> dict[str, Any]:
+        """Give a message that goes on or has ended, but for its end and its usage."""
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": content,
+            "stop_reason": None,
+            "stop_sequence": None,
+        }
+
+    def describe_end(self, done: Done, *, has_calls: bool) -> dict[str, Any]:
+        """Give why a message ended, and at which of the client's stop sequences."""
+        if done.finish_reason is FinishReason.STOP and done.stop_word in self.stop_sequences:
+            return {"stop_reason": "stop_sequence", "stop_sequence": done.stop_word}
+        return {"stop_reason": self._stop_reason(done, has_calls), "stop_sequence": None}
+
+    def describe_usage(self, num_cached: int, num_output: int) -> dict[str, Any]:
+        """Count tokens; those of the prompt that were cached are counted apart."""
+        return {
+            "input_tokens": self.num_prompt_tokens - num_cached,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": num_cached,
+            "output_tokens": num_output,
+            "service_tier": "standard",
+        }
+
+    def _stop_reason(self, done: Done, has_calls: bool) -> str:
+        if done.finish_reason is not FinishReason.LENGTH:
+            return "tool_use" if has_calls else "end_turn"
+        if done.truncated and done.num_completion_tokens < self.max_tokens:
+            return "model_context_window_exceeded"
+        return "max_tokens"

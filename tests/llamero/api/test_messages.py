@@ -1,0 +1,176 @@
+"""Anthropic's Messages API over a fake data plane: blocks, ends, usage, events."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inference.protocol.errors import ErrorCode
+from inference.protocol.events import Done, FinishReason, Started, Tokens
+from llamero.api import chat
+from llamero.api.turn import TurnFormat
+from tests.llamero.api.asgi_client import Answer, post
+from tests.llamero.api.fakes import FakeDispatcher, engine_error, say
+
+URL = "/v1/messages"
+HI: dict[str, Any] = {
+    "model": "smol",
+    "max_tokens": 8,
+    "messages": [{"role": "user", "content": "Hi"}],
+}
+
+
+def events_of(answer: Answer) -> list[dict[str, Any]]:
+    """Give the documents of a stream, each of which is named by its type."""
+    assert answer.headers["content-type"] == "text/event-stream"
+    found = []
+    for block in answer.body.decode().split("\n\n")[:-1]:
+        if block.startswith(":"):
+            continue
+        lines = dict(line.split(": ", 1) for line in block.split("\n"))
+        document = json.loads(lines["data"])
+        assert lines["event"] == document["type"]
+        found.append(document)
+    return found
+
+
+async def test_a_message_is_answered(dispatcher: FakeDispatcher) -> None:
+    answer = await post(URL, HI | {"system": "Be kind."})
+    message = answer.json()
+    assert message.pop("id").startswith("msg_")
+    assert message == {
+        "type": "message",
+        "role": "assistant",
+        "model": "smol",
+        "content": [{"type": "text", "text": "Hello"}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": len("system:Be kind.\nuser:Hi\n") - 2,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 2,
+            "output_tokens": 2,
+            "service_tier": "standard",
+        },
+    }
+    assert answer.headers["request-id"] == answer.headers["x-request-id"]
+    (job,) = dispatcher.jobs
+    assert (job.max_tokens, job.sampling.temperature, job.sampling.top_p) == (8, 1.0, 1.0)
+
+
+async def test_a_stream_has_anthropics_events_in_their_order() -> None:
+    events = events_of(await post(URL, HI | {"stream": True}))
+    assert [event["type"] for event in events] == [
+        "message_start",
+        "content_block_start",
+        "ping",
+        "content_block_delta",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ]
+    message = events[0]["message"]
+    assert (message["content"], message["stop_reason"], message["role"]) == ([], None, "assistant")
+    assert message["usage"]["cache_read_input_tokens"] == 2
+    assert events[1]["content_block"] == {"type": "text", "text": ""}
+    assert [event["delta"]["text"] for event in events[3:5]] == ["Hel", "lo"]
+    assert events[6]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
+    assert events[6]["usage"]["output_tokens"] == 2
+
+
+END = Done(FinishReason.STOP, 5, 0, 1, stop_word="END")
+
+
+@pytest.mark.parametrize(
+    ("done", "reason", "sequence"),
+    [
+        (END, "stop_sequence", "END"),
+        (Done(FinishReason.STOP, 5, 0, 1, stop_word="<end_of_call>"), "end_turn", None),
+        (Done(FinishReason.LENGTH, 5, 0, 8), "max_tokens", None),
+        (Done(FinishReason.LENGTH, 5, 0, 8, truncated=True), "max_tokens", None),
+        (Done(FinishReason.LENGTH, 5, 0, 3, truncated=True), "model_context_window_exceeded", None),
+    ],
+)
+async def test_an_end_has_its_reason(
+    dispatcher: FakeDispatcher, done: Done, reason: str, sequence: str | None
+) -> None:
+    dispatcher.script = lambda job: [Started(0, 0), Tokens("x", (5,)), done]
+    body = HI | {"stop_sequences": ["STOP", "END"]}
+    message = (await post(URL, body)).json()
+    assert (message["stop_reason"], message["stop_sequence"]) == (reason, sequence)
+    delta = events_of(await post(URL, body | {"stream": True}))[-2]["delta"]
+    assert delta == {"stop_reason": reason, "stop_sequence": sequence}
+
+
+async def test_no_tokens_warm_the_cache(dispatcher: FakeDispatcher) -> None:
+    dispatcher.script = lambda job: [Started(0, 0), Done(FinishReason.LENGTH, 5, 0, 0)]
+    message = (await post(URL, HI | {"max_tokens": 0})).json()
+    assert (message["content"], message["stop_reason"]) == ([], "max_tokens")
+    assert len(dispatcher.jobs) == 1
+
+
+async def test_an_answer_without_words_has_no_block(dispatcher: FakeDispatcher) -> None:
+    dispatcher.script = lambda job: say()
+    assert (await post(URL, HI)).json()["content"] == []
+    types = [event["type"] for event in events_of(await post(URL, HI | {"stream": True}))]
+    assert types == ["message_start", "message_delta", "message_stop"]
+
+
+@pytest.fixture
+def turn(monkeypatch: pytest.MonkeyPatch) -> Callable[[TurnFormat], None]:
+    """Have every chat read in a given way."""
+    prepare = chat.prepare_chat
+
+    def use(turn: TurnFormat) -> None:
+        async def prepare_with_turn(**options: Any) -> chat.PreparedChat:
+            prepared = await prepare(**options)
+            return chat.replace(prepared, turn=turn)
+
+        monkeypatch.setattr("llamero.api.anthropic.views.prepare_chat", prepare_with_turn)
+
+    return use
+
+
+async def test_prompts_are_counted_without_a_job(dispatcher: FakeDispatcher) -> None:
+    body = {name: value for name, value in HI.items() if name != "max_tokens"}
+    answer = await post(f"{URL}/count_tokens", body)
+    assert answer.json() == {"input_tokens": len("user:Hi\n")}
+    assert dispatcher.jobs == []
+
+
+async def test_a_failure_after_the_first_word_is_an_error_event(dispatcher: FakeDispatcher) -> None:
+    from inference.protocol.events import Failed
+
+    failed = Failed(ErrorCode.ENGINE_LOST, "Gone.", True)
+    dispatcher.script = lambda job: [Started(0, 0), Tokens("x", (5,)), failed]
+    *_, last = events_of(await post(URL, HI | {"stream": True}))
+    assert (last["type"], last["error"]["type"]) == ("error", "api_error")
+    assert last["request_id"]
+    assert (await post(URL, HI)).status == 503
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        (ErrorCode.QUEUE_FULL, 529, "overloaded_error"),
+        (ErrorCode.NO_READY_REPLICA, 529, "overloaded_error"),
+        (ErrorCode.KEY_QUEUE_FULL, 429, "rate_limit_error"),
+        (ErrorCode.DEADLINE_EXCEEDED, 504, "timeout_error"),
+        (ErrorCode.BROKER_UNAVAILABLE, 503, "api_error"),
+        (ErrorCode.ENGINE_FAILED, 500, "api_error"),
+    ],
+)
+async def test_failures_have_anthropics_words_and_statuses(
+    dispatcher: FakeDispatcher, code: ErrorCode, status: int, kind: str
+) -> None:
+    dispatcher.num_accepted, dispatcher.submit_error = 0, engine_error(code)
+    for stream in (False, True):
+        answer = await post(URL, HI | {"stream": stream})
+        document = answer.json()
+        assert (answer.status, document["type"]) == (status, "error")
+        assert document["error"]["type"] == kind
+        assert document["error"]["details"]["error_code"] == code.value
+        assert document["request_id"] == answer.headers["request-id"]
+        assert ("retry-after" in answer.headers) == (status in (429, 503, 504, 529))
