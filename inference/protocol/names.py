@@ -3,11 +3,12 @@
 from urllib.parse import parse_qs, urlsplit
 
 TICKET_TASK = "inference.take_jobs"
+TICKET_QUEUE = "gen."
 
 
-def ticket_queue(deployment: str) -> str:
-    """Name the Celery queue whose tickets wake the slots of a deployment."""
-    return f"gen.{deployment}"
+def ticket_queue(replica: str) -> str:
+    """Name the Celery queue whose tickets wake the slots of a replica."""
+    return TICKET_QUEUE + replica
 
 
 def broker_url(redis_url: str) -> str:

@@ -282,6 +282,11 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     last_step_at: float = 0.0
 
     @property
+    def prompt_token_seconds(self) -> float:
+        """What a token of a prompt takes to compute, on average; 0 where none was."""
+        return self.prompt_seconds / self.num_prompt_tokens if self.num_prompt_tokens else 0.0
+
+    @property
     def mean_batch(self) -> float:
         """Sequences that shared a decode step, on average."""
         return self.num_batch_sequences / self.num_decode_steps if self.num_decode_steps else 0.0

@@ -27,6 +27,7 @@ from inference.relay.keys import (
     replica_key,
     waiting_key,
 )
+from inference.relay.marks import prefix_marks
 from inference.relay.reaper import ReplicaEnd
 from inference.relay.registry import decode_status, select_statuses
 from inference.relay.scripts import Argument, script
@@ -41,24 +42,30 @@ _outlooks = msgspec.json.Decoder(Outlook)
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A job that was accepted: how many jobs are before it, and whether a slot must be woken.
+    """A job that was accepted: how many are before it, and which replica needs a ticket for it.
 
+    ``ticket_for`` is empty while all slots are busy. ``has_spare`` tells that others have a free
+    slot, too: they should get a ticket if that one does not take the job at once.
     ``wait_seconds`` is the expected wait, None while nothing is known.
     """
 
     num_ahead: int
-    needs_ticket: bool
+    ticket_for: str = ""
+    has_spare: bool = False
     wait_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as it is kept: ``state`` is waiting, running, done, or empty when it is unknown."""
+    """A job as it is kept: ``state`` is waiting, running, done, or empty when it is unknown.
+
+    ``ticket_for`` is the replica that should be woken for it, if any.
+    """
 
     state: str
     replica: str
     is_lease_alive: bool
-    needs_ticket: bool
+    ticket_for: str
     num_ahead: int
     wait_seconds: float | None
     events: tuple[tuple[int, Event], ...]
@@ -99,11 +106,12 @@ class GatewayRelay:
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
         durable = int(isinstance(job, GenerationJob) and job.is_durable)
-        arguments = (*row, job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
-        status, num_jobs, needs_ticket, wait_ms = await self.run("submit", arguments)
+        rank = (job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
+        answer = await self.run("submit", (*row, *rank, " ".join(prefix_marks(job))))
+        status, num_jobs, ticket_for, has_spare, wait_ms = answer
         if status != b"ok":
             raise _refusal(status, int(num_jobs), _seconds(wait_ms))
-        return Admission(int(num_jobs), bool(needs_ticket), _seconds(wait_ms))
+        return Admission(int(num_jobs), text_of(ticket_for), bool(has_spare), _seconds(wait_ms))
 
     async def attach(self, job: str, owner: str, gateway: str) -> GenerationJob | None:
         """Have a durable job of the owner told to this gateway; None where there is none."""
@@ -168,9 +176,7 @@ class GatewayRelay:
         num_ready, has_controller, outlook = await self.run("wake", (deployment,))
         return WakeView(int(num_ready), bool(has_controller), read_outlook(outlook))
 
-    async def replicas(
-        self, *, silent_seconds: float = LEASE_SECONDS
-    ) -> tuple[ReplicaStatus, ...]:
+    async def replicas(self, *, silent_seconds: float = LEASE_SECONDS) -> tuple[ReplicaStatus, ...]:
         """Give the last heartbeats of all replicas that have not been silent for longer."""
         seconds, microseconds = await self._guard(self._redis.time())
         oldest = seconds + microseconds / 1_000_000 - silent_seconds
@@ -261,13 +267,13 @@ def _seconds(milliseconds: int) -> float | None:
 
 
 def _read_view(answer: list[Any]) -> JobView:
-    state, replica, is_lease_alive, needs_ticket, num_ahead, wait_ms = answer[:6]
+    state, replica, is_lease_alive, ticket_for, num_ahead, wait_ms = answer[:6]
     events = tuple((answer[i], _read_event(answer[i + 1])) for i in range(6, len(answer), 2))
     return JobView(
         state.decode(),
         replica.decode(),
         bool(is_lease_alive),
-        bool(needs_ticket),
+        text_of(ticket_for),
         num_ahead,
         _seconds(wait_ms),
         events,

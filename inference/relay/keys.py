@@ -1,10 +1,13 @@
 """How every key and channel of the relay is named. The Lua scripts get the same prefixes."""
 
+from inference.protocol.names import TICKET_QUEUE
+
 LEASE_SECONDS = 5
 GATEWAY_LEASE_SECONDS = 6
 RETENTION_SECONDS = 60
 DURABLE_RETENTION_SECONDS = 3600
 DEADLINE_GRACE_SECONDS = 120
+WARM_SECONDS = 3600
 
 # name -> prefix; each ends where an id, deployment, replica, node or gateway follows.
 PREFIXES = {
@@ -20,9 +23,16 @@ PREFIXES = {
     "REPLICA": "lm:rep:",  # hash of a replica's heartbeat, expires with its lease
     "RUNNING": "lm:run:",  # set of the jobs a replica runs
     "AWAKE": "lm:awake:",  # set of the jobs whose slot will look for another job
+    "WARM": "lm:warm:",  # zset of the beginnings of prompts a replica has had lately, by last use
+    "DUE": "lm:due:",  # zset of the waiting jobs meant for a replica, by deadline
+    "TICKETS": TICKET_QUEUE,  # list of the tickets of a replica, which is Celery's
+    "BINDING": "_kombu.binding." + TICKET_QUEUE,  # what Celery keeps beside it
+    "LASTING_BINDING": "_kombu.binding_permanent." + TICKET_QUEUE,
     "CANCELLED": "lm:cancel:",  # set of the running jobs a replica should stop
     "TRIAL": "lm:trial:",  # the one suspect job that a replica tries
     "KEPT": "lm:kept:",  # how an owner's resumable answer is told, by owner and run
+    "ANSWER": "lm:answer:",  # hash of the answer to an idempotency key, by owner and digest
+    "ANSWERS": "lm:answers:",  # zset of an owner's kept answers with their sizes, by their end
     "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
     "TEXT": "lm:text:",  # list of a deployment's questions about text
     "GATEWAY": "lm:gw:",  # channel of a gateway
@@ -134,6 +144,7 @@ def lua_constants() -> str:
         "RETENTION": RETENTION_SECONDS,
         "DURABLE_RETENTION": DURABLE_RETENTION_SECONDS,
         "GRACE": DEADLINE_GRACE_SECONDS,
+        "WARM_RETENTION": WARM_SECONDS,
     }
     lines += [f"local {name} = {value}" for name, value in numbers.items()]
     return "\n".join(lines) + "\n"

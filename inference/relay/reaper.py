@@ -32,7 +32,7 @@ class Reaped:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep found: lost replicas, jobs that wait again or ended, tickets to send."""
+    """What a sweep found: lost replicas, jobs that wait again or ended, tickets by replica."""
 
     lost_replicas: tuple[str, ...]
     queued_jobs: tuple[str, ...]
@@ -59,10 +59,10 @@ def sweep(redis: SyncRedis, *, unserved_seconds: float = UNSERVED_SECONDS) -> Sw
     lost, queued, ended, wanted = script("sweep").run(redis, (unserved_seconds,))
     tickets: dict[str, int] = {}
     for index in range(0, len(wanted), 2):
-        deployment = wanted[index].decode()
-        num_missing = int(wanted[index + 1]) - int(redis.llen(ticket_queue(deployment)))
+        replica = wanted[index].decode()
+        num_missing = int(wanted[index + 1]) - int(redis.llen(ticket_queue(replica)))
         if num_missing > 0:
-            tickets[deployment] = num_missing
+            tickets[replica] = num_missing
     return Sweep(_names(lost), _names(queued), _names(ended), tickets)
 
 

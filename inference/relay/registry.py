@@ -40,6 +40,7 @@ class ReplicaRegistry:
                 _encoder.encode(status),
                 _PHASES.get(status.state, ""),
                 status.num_slots,
+                status.stats.prompt_token_seconds,
             ),
         )
 

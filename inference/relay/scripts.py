@@ -14,7 +14,7 @@ from inference.relay.keys import lua_constants
 
 Argument = str | bytes | int | float
 # What each script may call, in this order before its own text.
-SHARED = ("prelude", "order", "fate")
+SHARED = ("prelude", "order", "fate", "routing")
 
 
 class Script:

@@ -12,7 +12,7 @@ from inference.protocol.names import TICKET_TASK, broker_url, ticket_queue
 VISIBILITY_SECONDS = 900
 
 
-def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) -> Celery:
+def build_app(redis_url: str, replica: str, take_jobs: Callable[[], None]) -> Celery:
     """Build the application whose one task is a ticket: a slot's right to take jobs."""
     # Without fixups: Celery's own would load Django wherever its settings are named.
     app = Celery("inference.worker", broker=broker_url(redis_url), set_as_current=False, fixups=[])
@@ -29,8 +29,8 @@ def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) ->
         task_acks_on_failure=True,
         task_acks_on_timeout=True,
         task_reject_on_worker_lost=False,
-        task_default_queue=ticket_queue(deployment),
-        task_queues=[Queue(ticket_queue(deployment))],
+        task_default_queue=ticket_queue(replica),
+        task_queues=[Queue(ticket_queue(replica))],
         worker_prefetch_multiplier=1,
         worker_enable_remote_control=False,
         worker_send_task_events=False,
@@ -60,9 +60,9 @@ def build_app(redis_url: str, deployment: str, take_jobs: Callable[[], None]) ->
     return app
 
 
-def send_ticket(app: Celery, deployment: str) -> None:
-    """Wake one slot of a deployment; raises kombu's OperationalError at once on failure."""
-    app.send_task(TICKET_TASK, queue=ticket_queue(deployment), ignore_result=True, retry=False)
+def send_ticket(app: Celery, replica: str) -> None:
+    """Wake one slot of a replica; raises kombu's OperationalError at once on failure."""
+    app.send_task(TICKET_TASK, queue=ticket_queue(replica), ignore_result=True, retry=False)
 
 
 def run_worker(app: Celery, hostname: str, num_slots: int) -> int:

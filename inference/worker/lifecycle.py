@@ -110,7 +110,7 @@ class Replica:
         logger.info("ready with %d slots", spec.profile.num_slots)
         self._start_thread("drain", lambda: self._drain_when_told(slots, text))
         worker_shutting_down.connect(self._on_shutdown)
-        app = build_app(self._settings.redis_url, spec.deployment, slots.take_jobs)
+        app = build_app(self._settings.redis_url, spec.replica, slots.take_jobs)
         self._wake_slots(app, waiting)
         code = run_worker(app, f"{spec.replica}@{self._settings.node}", spec.profile.num_slots)
         return self._end(engine, code)
@@ -120,7 +120,7 @@ class Replica:
         spec = self._settings.spec
         try:
             for _ in range(min(len(waiting), spec.profile.num_slots)):
-                send_ticket(app, spec.deployment)
+                send_ticket(app, spec.replica)
         except (RedisError, OperationalError, OSError) as error:
             logger.warning("no slot was woken, tickets follow later: %s", error)
 
@@ -184,7 +184,7 @@ class Replica:
         """Give what shows a standstill, and ends a process that will not get over it."""
         spec, slots = self._settings.spec, self._slots
         assert slots is not None
-        queue = ticket_queue(spec.deployment)
+        queue = ticket_queue(spec.replica)
         steps = EngineWatch(
             lambda: engine.runner.stats().num_steps, lambda: bool(self._sink.open_jobs())
         )

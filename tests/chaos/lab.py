@@ -158,7 +158,7 @@ class Lab:
         while not self._stop.wait(SWEEP_SECONDS):
             with contextlib.suppress(*UNREACHABLE, RedisError, OperationalError):
                 script("greet").run(self.redis, ("gw",))
-                self.client.send_tickets(sum(sweep(self.redis).tickets.values()))
+                self.client.send_tickets(sweep(self.redis).tickets)
 
 
 def make_specs(*, file: str = FAKE_FILE, num_slots: int = NUM_SLOTS) -> list[ReplicaSpec]:

@@ -1,7 +1,9 @@
--- ARGV: replica, deployment, status as JSON, phase (ready, coming, lost or neither), slots
+-- ARGV: replica, deployment, status as JSON, phase (ready, coming, lost or neither), slots, seconds
+--   per token of a prompt
 -- Renews the lease. A replica that says it failed or stopped loses its jobs to others.
 local replica, deployment, phase, time = ARGV[1], ARGV[2], ARGV[4], now()
-redis.call('HSET', REPLICA .. replica, 'status', ARGV[3], 'deployment', deployment, 'slots', ARGV[5])
+redis.call('HSET', REPLICA .. replica, 'status', ARGV[3], 'deployment', deployment,
+  'slots', ARGV[5], 'pace', ARGV[6])
 redis.call('EXPIRE', REPLICA .. replica, LEASE)
 redis.call('ZADD', REPLICAS, time, replica)
 for name, key in pairs({ ready = READY .. deployment, coming = COMING .. deployment }) do
@@ -17,4 +19,5 @@ if phase == 'lost' then
 else
   -- A slot that never came back for more work counts as asleep again: a spare ticket costs little.
   redis.call('SINTERSTORE', AWAKE .. replica, AWAKE .. replica, RUNNING .. replica)
+  redis.call('ZREMRANGEBYSCORE', DUE .. replica, '-inf', time)
 end

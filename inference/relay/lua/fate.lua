@@ -96,6 +96,7 @@ local function requeue(job, replica, how)
   end
   redis.call('HINCRBY', JOB .. job, 'attempt', 1)
   redis.call('HSET', JOB .. job, 'state', 'waiting', 'replica', '')
+  redis.call('HDEL', JOB .. job, 'home', 'hold', 'passed') -- whoever is free takes it
   leave_replica(job, replica)
   redis.call('ZADD', ARRIVED .. fields[3], fields[6], job)
   redis.call('ZADD', DEADLINES, fields[5], job)
@@ -112,7 +113,8 @@ local function reap_replica(replica, how)
     if outcome == 'queued' then queued[#queued + 1] = job end
     if outcome == 'ended' then ended[#ended + 1] = job end
   end
-  redis.call('DEL', RUNNING .. replica, AWAKE .. replica, CANCELLED .. replica, TRIAL .. replica)
+  redis.call('DEL', RUNNING .. replica, AWAKE .. replica, CANCELLED .. replica, TRIAL .. replica,
+    WARM .. replica, DUE .. replica)
   return { queued, ended }
 end
 

@@ -41,6 +41,12 @@ local function place_line(deployment, priority, owner)
   end
 end
 
+-- It no longer waits for the replica that it was meant for.
+local function leave_home(job)
+  local home = redis.call('HGET', JOB .. job, 'home')
+  if home then redis.call('ZREM', DUE .. home, job) end
+end
+
 local function forget_order_if_empty(deployment)
   if redis.call('EXISTS', WAITING .. deployment) == 1 then return end
   redis.call('DEL', FAIR .. deployment)
@@ -67,6 +73,7 @@ end
 
 -- Take a job out of the order without charging its owner.
 local function unqueue(deployment, job, priority, owner)
+  leave_home(job)
   redis.call('ZREM', ARRIVED .. deployment, job)
   redis.call('ZREM', DEADLINES, job)
   if redis.call('ZREM', WAITING .. deployment, job) == 1 then
@@ -82,6 +89,7 @@ end
 -- Take a job out of the order because a slot has it. One that had been taken before costs nothing.
 local function charge(deployment, job, priority, owner, cost)
   local fair = FAIR .. deployment
+  leave_home(job)
   if redis.call('HEXISTS', JOB .. job, 'charged') == 0 then
     local score = tonumber(redis.call('ZSCORE', WAITING .. deployment, job))
     local start = score + priority * CLASS_WIDTH
@@ -124,19 +132,31 @@ local function oldest_below(deployment, class)
   end
 end
 
--- The job whose turn it is, or nil. While jobs below the best class wait, each eighth turn is the
--- oldest one's of them: one that came after n others of them has its turn within 8 (n + 1) takes,
--- unless its class becomes the best one before.
-local function next_job(deployment)
+-- Whose turn it is: {job, its class, is it the turn of a lower class, do any wait}, or nil. While
+-- jobs below the best class wait, each eighth turn is the oldest one's of them: one that came after
+-- n others of them has its turn within 8 (n + 1) takes, unless its class becomes the best one before.
+local function next_turn(deployment)
   local waiting = WAITING .. deployment
   local best = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')
   if not best[1] then return nil end
   local worst = redis.call('ZRANGE', waiting, -1, -1, 'WITHSCORES')
   local class = class_of(tonumber(best[2]))
-  if class_of(tonumber(worst[2])) == class then return best[1] end
-  if redis.call('HINCRBY', FAIR .. deployment, 'turn', 1) < LOWER_TURN then return best[1] end
-  redis.call('HSET', FAIR .. deployment, 'turn', 0)
-  return oldest_below(deployment, class) or best[1]
+  local turn = { job = best[1], class = class, has_lower = class_of(tonumber(worst[2])) < class }
+  local num_turns = tonumber(redis.call('HGET', FAIR .. deployment, 'turn') or 0)
+  if turn.has_lower and num_turns + 1 >= LOWER_TURN then
+    local lower = oldest_below(deployment, class)
+    if lower then turn.job, turn.is_lower = lower, true end
+  end
+  return turn
+end
+
+-- Count a turn that was used, for the job that was taken.
+local function end_turn(deployment, turn, job)
+  if turn.is_lower and turn.job == job then
+    redis.call('HSET', FAIR .. deployment, 'turn', 0)
+  elseif turn.has_lower then
+    redis.call('HINCRBY', FAIR .. deployment, 'turn', 1)
+  end
 end
 
 -- Learn how fast waiting jobs are taken, from takes with no empty set between them.

@@ -8,7 +8,8 @@ if deployment then
   redis.call('ZREM', COMING .. deployment, replica)
 end
 if ARGV[4] == '1' then
-  redis.call('DEL', REPLICA .. replica)
+  redis.call('DEL', REPLICA .. replica, TICKETS .. replica, BINDING .. replica,
+    LASTING_BINDING .. replica)
   redis.call('ZREM', REPLICAS, replica)
 end
 return reap_replica(replica, tonumber(ARGV[2]))

@@ -1,33 +1,34 @@
 -- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, most waiting,
---   most waiting of the owner, fingerprint, durable (0/1)
--- Returns {status, jobs ahead, ticket wanted, expected wait in ms}; asking twice adds a job once.
+--   most waiting of the owner, fingerprint, durable (0/1), marks
+-- Returns {status, jobs ahead, replica to send a ticket to or '', have others a free slot (0/1),
+--   expected wait in ms}; asking twice adds a job once.
 local job, deployment, owner, gateway = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local deadline, cost, priority = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local waiting, time = WAITING .. deployment, now()
 
 local state = redis.call('HGET', JOB .. job, 'state')
-if state == 'void' then return { 'cancelled', 0, 0, 0 } end
-if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, 0, 0 } end
-if redis.call('EXISTS', POISON .. ARGV[12]) == 1 then return { 'poison', 0, 0, 0 } end
+if state == 'void' then return { 'cancelled', 0, '', 0, 0 } end
+if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, '', 0, 0 } end
+if redis.call('EXISTS', POISON .. ARGV[12]) == 1 then return { 'poison', 0, '', 0, 0 } end
 
 local replicas = ready_replicas(deployment)
-if #replicas == 0 then return { 'no_replica', 0, 0, 0 } end
+if #replicas == 0 then return { 'no_replica', 0, '', 0, 0 } end
 local num_sleeping = sleeping_slots(replicas)
 local num_waiting = redis.call('ZCARD', waiting)
 if num_waiting - num_sleeping >= tonumber(ARGV[10]) then
-  return { 'full', num_waiting, 0, expected_wait(deployment, num_waiting, time) }
+  return { 'full', num_waiting, '', 0, expected_wait(deployment, num_waiting, time) }
 end
 local line = line_of(deployment, priority, owner)
 local num_own = redis.call('LLEN', line)
 if num_own - num_sleeping >= tonumber(ARGV[11]) then
   -- There is room again when the owner's first job is taken.
   local num_ahead = redis.call('ZRANK', waiting, redis.call('LINDEX', line, 0)) or 0
-  return { 'owner_full', num_own, 0, expected_wait(deployment, num_ahead + 1, time) }
+  return { 'owner_full', num_own, '', 0, expected_wait(deployment, num_ahead + 1, time) }
 end
 
 redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'owner', owner,
   'gateway', gateway, 'deadline', ARGV[5], 'payload', ARGV[6], 'cost', math.max(1, cost),
-  'priority', priority, 'attempt', ARGV[9], 'print', ARGV[12])
+  'priority', priority, 'attempt', ARGV[9], 'print', ARGV[12], 'marks', ARGV[14])
 redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + GRACE)
 if ARGV[13] == '1' then
   redis.call('HSET', JOB .. job, 'durable', 1)
@@ -39,5 +40,15 @@ redis.call('ZADD', DEADLINES, ARGV[5], job)
 redis.call('SADD', BACKLOG, deployment)
 redis.call('ZADD', GATEWAYS, time, gateway)
 note_use(deployment)
+
+local marks, ticket, has_spare = read_marks(ARGV[14]), '', 0
+local home = choose_home(replicas, marks)
+if home then
+  send_home(job, home, marks, ARGV[5], time)
+  if home.is_free then
+    ticket = home.replica
+    has_spare = num_sleeping > sleeping_slots({ ticket }) and 1 or 0
+  end
+end
 local num_ahead = redis.call('ZRANK', waiting, job)
-return { 'ok', num_ahead, num_sleeping > 0 and 1 or 0, expected_wait(deployment, num_ahead, time) }
+return { 'ok', num_ahead, ticket, has_spare, expected_wait(deployment, num_ahead, time) }

@@ -1,5 +1,5 @@
 -- ARGV: seconds to wait for a replica
--- Returns {lost replicas, queued jobs, ended jobs, {deployment, tickets wanted, …}}.
+-- Returns {lost replicas, queued jobs, ended jobs, {replica, tickets wanted, …}}.
 local time = now()
 local lost, queued, ended, tickets = {}, {}, {}, {}
 
@@ -62,8 +62,10 @@ for _, deployment in ipairs(redis.call('SMEMBERS', BACKLOG)) do
   if #replicas > 0 then
     redis.call('HDEL', UNREADY, deployment)
     local num_waiting = redis.call('ZCARD', WAITING .. deployment)
-    tickets[#tickets + 1] = deployment
-    tickets[#tickets + 1] = math.min(num_waiting, sleeping_slots(replicas))
+    for _, replica in ipairs(replicas) do
+      tickets[#tickets + 1] = replica
+      tickets[#tickets + 1] = math.min(num_waiting, sleeping_slots({ replica }))
+    end
   elseif is_replica_coming(deployment) then
     -- Its jobs wait for it, each until its own deadline.
     redis.call('HDEL', UNREADY, deployment)

@@ -18,6 +18,6 @@ def reap(redis: SyncRedis) -> None:
         logger.warning("%d jobs of lost replicas wait again", len(found.queued_jobs))
     if found.ended_jobs:
         logger.warning("ended %d jobs that nobody would have ended", len(found.ended_jobs))
-    for deployment, num_missing in found.tickets.items():
+    for replica, num_missing in found.tickets.items():
         for _ in range(num_missing):
-            send_ticket(deployment)
+            send_ticket(replica)

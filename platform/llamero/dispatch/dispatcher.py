@@ -12,6 +12,7 @@ from inference.protocol.events import Failed
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import ModelFacts, ReplicaStatus
 from inference.protocol.text import Detokenized, Rendered, TextQuestion, TextReply, Tokenized
+from inference.relay.answers import AnswerRelay
 from inference.relay.connect import connect_async
 from inference.relay.frames import EventFrame
 from inference.relay.gateway import Admission, GatewayRelay, broker_unavailable
@@ -42,6 +43,7 @@ class Dispatcher:
         self.gateway_id = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         self._redis = connect_async(redis_url)
         self._relay = GatewayRelay(self._redis)
+        self._answers = AnswerRelay(self._relay)
         self._streams: dict[str, JobStream] = {}
         self._tickets = TicketOffice(publish_ticket)
         self._farewells = Farewells(self._relay)
@@ -134,8 +136,10 @@ class Dispatcher:
             raise
         stream.num_ahead, stream.wait_seconds = admission.num_ahead, admission.wait_seconds
         stream.is_submitted = True
-        if admission.needs_ticket:
-            self._tickets.send(job.deployment)
+        if admission.ticket_for:
+            self._tickets.send(admission.ticket_for)
+        if admission.has_spare:
+            self._watcher.expect_start(stream)
         return stream
 
     async def attach(self, job_id: str, owner: str) -> JobStream | None:
@@ -165,6 +169,12 @@ class Dispatcher:
         """Give what was kept of an answer; None where the owner has no such run."""
         await self._link()
         return await self._relay.find_kept(run, owner)
+
+    @property
+    def answers(self) -> AnswerRelay:
+        """Answers that are given once, by idempotency key."""
+        self._start()
+        return self._answers
 
     async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
         """Stop jobs wherever they are followed; False where none of them is known any more."""

@@ -21,25 +21,25 @@ class TicketOffice:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tickets")
         self._num_pending = 0
 
-    def send(self, deployment: str) -> None:
+    def send(self, replica: str) -> None:
         """Publish a ticket soon; returns at once. Called from the event loop only."""
         if self._num_pending < MAX_PENDING:
             self._num_pending += 1
-            self._pool.submit(self._publish, deployment)
+            self._pool.submit(self._publish, replica)
 
     def close(self) -> None:
         """Forget what is not published yet."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _publish(self, deployment: str) -> None:
+    def _publish(self, replica: str) -> None:
         try:
-            self._publish_one(deployment)
+            self._publish_one(replica)
         except OperationalError as error:
-            logger.warning("a ticket for %s was not published: %s", deployment, error)
+            logger.warning("a ticket for %s was not published: %s", replica, error)
         finally:
             self._num_pending -= 1
 
 
-def send_ticket(deployment: str) -> None:
+def send_ticket(replica: str) -> None:
     """Publish one ticket; blocks for a round trip, raises OperationalError at once on failure."""
-    app.send_task(TICKET_TASK, queue=ticket_queue(deployment), ignore_result=True, retry=False)
+    app.send_task(TICKET_TASK, queue=ticket_queue(replica), ignore_result=True, retry=False)

@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.25
 GREET_SECONDS = 1.0
 SILENT_SECONDS = 2.0
+# A replica with a free slot takes a job in milliseconds: after this, others are woken for it.
+START_SECONDS = 0.3
 SUSPECT_SECONDS = 3.0
 DEADLINE_SLACK_SECONDS = 0.5
 AWAY_SECONDS = 30.0
@@ -73,12 +75,22 @@ class Watcher:
         if self._polling is None or self._polling.done():
             self._polling = asyncio.get_running_loop().create_task(self._poll())
 
+    def expect_start(self, stream: JobStream) -> None:
+        """Look after a job soon that a free slot should take at once."""
+        asyncio.get_running_loop().call_later(START_SECONDS, self._check_start, stream)
+
     def reread_all(self) -> None:
         """Treat every stream as silent: messages may have been lost."""
         for stream in self._streams.values():
             stream.last_poll = 0.0
             stream.last_news = 0.0
         self.request_fill()
+
+    def _check_start(self, stream: JobStream) -> None:
+        is_followed = self._streams.get(stream.job.id) is stream
+        if is_followed and stream.next_seq == 1 and not stream.is_ended:
+            stream.last_poll = stream.last_news = 0.0
+            self.request_fill()
 
     def _greet_when_due(self, now: float) -> None:
         if now - self._greeted_at >= GREET_SECONDS and (
@@ -136,12 +148,12 @@ class Watcher:
 
     async def _judge(self, seen: list[tuple[JobStream, JobView]]) -> None:
         """Act on jobs that wait for a ticket or whose end will not come by itself."""
-        unticketed: set[str] = set()
+        sleepers: set[str] = set()
         suspects: set[str] = set()
         for stream, view in seen:
             stream.num_ahead, stream.wait_seconds = view.num_ahead, view.wait_seconds
-            if view.needs_ticket:
-                unticketed.add(stream.job.deployment)
+            if view.ticket_for:
+                sleepers.add(view.ticket_for)
             is_sound = view.state == "waiting" or view.is_lease_alive or bool(view.events)
             if is_sound or stream.is_ended:
                 stream.suspect_since = None
@@ -151,8 +163,8 @@ class Watcher:
                 else:
                     # Unknown or ended without its last event: the server lost data.
                     stream.end(LOST_EVENT)
-        for deployment in unticketed:
-            self._tickets.send(deployment)
+        for replica in sleepers:
+            self._tickets.send(replica)
         for replica in suspects:
             await self._reap(replica)
 

@@ -31,7 +31,7 @@ def sweeper(client: Client) -> Iterator[None]:
     def run() -> None:
         while not stop.wait(SWEEP_SECONDS):
             script("greet").run(client.redis, (GATEWAY,))
-            client.send_tickets(sum(sweep(client.redis).tickets.values()))
+            client.send_tickets(sweep(client.redis).tickets)
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -138,9 +138,9 @@ async def test_waiting_jobs_wait_for_a_replica_that_is_coming(client, gateway, r
 async def test_a_sweep_counts_the_tickets_that_are_missing(client, gateway, registry):
     for _ in range(3):
         await gateway.submit(make_job(), max_queue=8)
-    assert sweep(client).tickets == {"chat": 2}
-    client.lpush("gen.chat", "a ticket")
-    assert sweep(client).tickets == {"chat": 1}
+    assert sweep(client).tickets == {"chat-1": 2}
+    client.lpush("gen.chat-1", "a ticket")
+    assert sweep(client).tickets == {"chat-1": 1}
 
 
 async def test_jobs_of_a_gateway_that_is_gone_are_stopped(client, gateway, registry):

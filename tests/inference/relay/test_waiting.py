@@ -22,7 +22,7 @@ def ready(client):
 async def test_a_submitted_job_is_taken_as_it_was_sent(client, gateway, ready):
     job = make_job()
     admission = await gateway.submit(job, max_queue=8)
-    assert (admission.num_ahead, admission.needs_ticket) == (0, True)
+    assert (admission.num_ahead, admission.ticket_for) == (0, "chat-1")
     assert WaitingSet(client, "chat").take("chat-1").job == job
     assert WaitingSet(client, "chat").take("chat-1") is None
 
@@ -111,14 +111,14 @@ async def test_an_overdue_job_is_ended_instead_of_taken(client, gateway, ready):
 async def test_no_ticket_is_wanted_while_every_slot_is_awake(client, gateway, ready):
     waiting = WaitingSet(client, "chat")
     jobs = [make_job() for _ in range(4)]
-    assert (await gateway.submit(jobs[0], max_queue=9)).needs_ticket
-    assert (await gateway.submit(jobs[1], max_queue=9)).needs_ticket
+    assert (await gateway.submit(jobs[0], max_queue=9)).ticket_for
+    assert (await gateway.submit(jobs[1], max_queue=9)).ticket_for
     waiting.take("chat-1")
     waiting.take("chat-1")
-    assert not (await gateway.submit(jobs[2], max_queue=9)).needs_ticket
+    assert not (await gateway.submit(jobs[2], max_queue=9)).ticket_for
     assert waiting.take("chat-1", finished=jobs[0].id).job == jobs[2]
     assert waiting.take("chat-1", finished=jobs[1].id) is None
-    assert (await gateway.submit(jobs[3], max_queue=9)).needs_ticket
+    assert (await gateway.submit(jobs[3], max_queue=9)).ticket_for
 
 
 async def test_a_slot_that_never_came_back_counts_as_asleep_after_a_beat(client, gateway, ready):
@@ -129,6 +129,6 @@ async def test_a_slot_that_never_came_back_counts_as_asleep_after_a_beat(client,
     WaitingSet(client, "chat").take("chat-1")
     ready.beat(make_status(num_slots=1))
     EventWriter(client).write([(job.id, 1, 1, DONE)])
-    assert not (await gateway.submit(make_job(), max_queue=9)).needs_ticket
+    assert not (await gateway.submit(make_job(), max_queue=9)).ticket_for
     ready.beat(make_status(num_slots=1))
-    assert (await gateway.submit(make_job(), max_queue=9)).needs_ticket
+    assert (await gateway.submit(make_job(), max_queue=9)).ticket_for

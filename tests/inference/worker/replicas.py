@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -96,19 +96,20 @@ class Client:
         self.async_redis: AsyncRedis = connect_async(url)
         self.gateway = GatewayRelay(self.async_redis)
         self.registry = ReplicaRegistry(redis)
-        self._tickets: Celery = build_app(url, "chat", lambda: None)
+        self._tickets: Celery = build_app(url, "", lambda: None)
 
     async def submit(self, *jobs: Job) -> None:
         """Put jobs into the waiting set, with a ticket where one is needed."""
         for job in jobs:
             admission = await self.gateway.submit(job, max_queue=1000)
-            if admission.needs_ticket:
-                self.send_tickets(1)
+            if admission.ticket_for:
+                self.send_tickets({admission.ticket_for: 1})
 
-    def send_tickets(self, number: int) -> None:
-        """Wake slots of deployment ``chat``."""
-        for _ in range(number):
-            send_ticket(self._tickets, "chat")
+    def send_tickets(self, tickets: Mapping[str, int]) -> None:
+        """Wake that many slots of each replica."""
+        for replica, number in tickets.items():
+            for _ in range(number):
+                send_ticket(self._tickets, replica)
 
     async def cancel(self, job: GenerationJob) -> None:
         """Stop a job."""

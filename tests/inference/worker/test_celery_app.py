@@ -21,8 +21,8 @@ def test_broker_urls(redis_url: str, expected: str) -> None:
 
 
 def test_only_json_tickets_of_one_queue_are_accepted() -> None:
-    app = build_app("redis://localhost", "chat", lambda: None)
+    app = build_app("redis://localhost", "chat-1", lambda: None)
     assert app.conf.accept_content == ["json"]
     assert app.conf.worker_enable_remote_control is False
-    assert [queue.name for queue in app.conf.task_queues] == ["gen.chat"]
+    assert [queue.name for queue in app.conf.task_queues] == ["gen.chat-1"]
     assert TICKET_TASK in app.tasks

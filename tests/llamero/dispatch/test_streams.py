@@ -33,7 +33,7 @@ async def test_events_arrive_in_order_and_the_stream_ends(dispatcher, replica, t
     replica.write(job, 3, DONE)
     assert await read(job_stream) == [make_token(1), make_token(2), DONE]
     assert job_stream.is_finished
-    assert tickets == ["chat"]
+    assert tickets == ["chat-1"]
 
 
 async def test_the_key_count_is_flat_after_release(dispatcher, replica):
@@ -164,8 +164,8 @@ async def test_refusals_come_back_as_errors(dispatcher, replica):
 def test_a_ticket_is_a_celery_message_without_payload(broker, replica, monkeypatch):
     app = Celery("test", broker=f"redis+socket://{broker.socket}", set_as_current=False)
     monkeypatch.setattr(tickets, "app", app)
-    tickets.send_ticket("chat")
-    assert replica.redis.llen("gen.chat") == 1
+    tickets.send_ticket("chat-1")
+    assert replica.redis.llen("gen.chat-1") == 1
     app.close()
 
 
