@@ -10,8 +10,8 @@ from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Done, FinishReason, Started, Tokens
 from llamero.api import chat
 from llamero.api.turn import TurnFormat
-from tests.llamero.api.asgi_client import Answer, post
-from tests.llamero.api.fakes import FakeDispatcher, engine_error, say
+from tests.llamero.api.asgi_client import Answer, get, post
+from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, say
 
 URL = "/v1/messages"
 HI: dict[str, Any] = {
@@ -174,3 +174,49 @@ async def test_failures_have_anthropics_words_and_statuses(
         assert document["error"]["details"]["error_code"] == code.value
         assert document["request_id"] == answer.headers["request-id"]
         assert ("retry-after" in answer.headers) == (status in (429, 503, 504, 529))
+
+
+VERSION = {"anthropic-version": "2023-06-01"}
+
+
+async def test_models_are_listed_in_pages() -> None:
+    page = (await get("/v1/models?limit=1", headers=VERSION)).json()
+    assert page == {
+        "data": [
+            {
+                "type": "model",
+                "id": "smol",
+                "display_name": "smol",
+                "created_at": "2023-11-14T22:13:20Z",
+                "lifecycle": "active",
+                "max_input_tokens": CONTEXT,
+                "max_tokens": CONTEXT,
+            }
+        ],
+        "has_more": True,
+        "first_id": "smol",
+        "last_id": "smol",
+    }
+    rest = (await get("/v1/models?after_id=smol", headers=VERSION)).json()
+    assert [one["id"] for one in rest["data"]] == ["org/big:1b"]
+    assert not rest["has_more"]
+    before = (await get("/v1/models?before_id=org/big:1b&limit=5", headers=VERSION)).json()
+    assert ([one["id"] for one in before["data"]], before["has_more"]) == (["smol"], False)
+    assert (await get("/v1/models/org/big:1b", headers=VERSION)).json()["type"] == "model"
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "kind"),
+    [
+        ("/v1/models?limit=0", 400, "invalid_request_error"),
+        ("/v1/models?limit=²", 400, "invalid_request_error"),
+        ("/v1/models?after_id=none", 400, "invalid_request_error"),
+        ("/v1/models/none", 404, "not_found_error"),
+    ],
+)
+async def test_a_wrong_question_for_models_is_told_in_anthropics_words(
+    url: str, status: int, kind: str
+) -> None:
+    answer = await get(url, headers=VERSION)
+    assert (answer.status, answer.json()["error"]["type"]) == (status, kind)
+    assert (await get(url, headers=VERSION, key=None)).json()["type"] == "error"

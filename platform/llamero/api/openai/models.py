@@ -1,12 +1,14 @@
-"""GET /v1/models and /v1/models/{id}: what this key may use."""
+"""GET /v1/models and /v1/models/{id}: what this key may use, as OpenAI tells it, or Anthropic."""
 
 from typing import Any
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from llamero.api.anthropic.models import describe_model, list_page
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
-from llamero.api.model_choice import ANY_KIND, choose_model, list_usable_models
+from llamero.api.model_choice import ANY_KIND, GENERATIVE, choose_model, list_usable_models
+from llamero.api.paths import ANTHROPIC_VERSION_HEADER, Dialect
 from models_registry.selectors import ServedModel
 
 _META = {
@@ -22,7 +24,19 @@ _META = {
 _VOCAB_TYPES = {"llama": 1, "gpt2": 2, "bert": 3, "t5": 4, "rwkv": 5, "plamo2": 6}
 
 
-class ModelListView(AsyncAPIView):
+class ModelsView(AsyncAPIView):
+    """Speaks as Anthropic does to clients that name a version of its API."""
+
+    async def dispatch(  # type: ignore[override]
+        self, request: Any, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Choose the dialect, then run the request."""
+        if ANTHROPIC_VERSION_HEADER in request.headers:
+            self.dialect = Dialect.ANTHROPIC
+        return await super().dispatch(request, *args, **kwargs)
+
+
+class ModelListView(ModelsView):
     """List the models."""
 
     def prepare(self, request: Request) -> None:
@@ -30,7 +44,10 @@ class ModelListView(AsyncAPIView):
         self.served = list_usable_models(caller_of(request))
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Describe each."""
+        """Describe each; Anthropic's clients expect none but those that chat."""
+        if self.dialect is Dialect.ANTHROPIC:
+            chatting = [one for one in self.served if one.kind in GENERATIVE]
+            return json_response(list_page(chatting, request.query_params))
         return json_response(
             {
                 "object": "list",
@@ -40,7 +57,7 @@ class ModelListView(AsyncAPIView):
         )
 
 
-class ModelView(AsyncAPIView):
+class ModelView(ModelsView):
     """Describe one model."""
 
     def prepare(self, request: Request) -> None:
@@ -49,7 +66,8 @@ class ModelView(AsyncAPIView):
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe it."""
-        return json_response(_describe(self.served))
+        is_openai = self.dialect is Dialect.OPENAI
+        return json_response((_describe if is_openai else describe_model)(self.served))
 
 
 def _describe(served: ServedModel) -> dict[str, Any]:
