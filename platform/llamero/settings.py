@@ -105,6 +105,13 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 DATA_UPLOAD_MAX_NUMBER_FILES = 10
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2**20
 
+# --- Idempotency keys ---
+# How long answers are kept for their keys; a stream at most an hour after its end.
+IDEMPOTENCY_SECONDS = env.int("LLAMERO_IDEMPOTENCY_SECONDS", default=3600)
+# What is kept of one API key: so many answers, and so many bytes of them. The oldest make room.
+IDEMPOTENCY_ANSWERS = env.int("LLAMERO_IDEMPOTENCY_ANSWERS", default=1000)
+IDEMPOTENCY_BYTES = env.int("LLAMERO_IDEMPOTENCY_BYTES", default=8 * 2**20)
+
 INSTALLED_APPS = [
     "unfold",
     "django.contrib.admin",

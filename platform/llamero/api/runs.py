@@ -7,9 +7,7 @@ from rest_framework.request import Request
 
 from llamero import dispatch
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
-from llamero.api.numbering import NumberedChunks, read_place
-from llamero.api.resuming import SocketRecipe, find_kept_run, no_such_run, reopen_run
-from llamero.api.sse import stream_kept_run
+from llamero.api.resuming import find_kept_run, no_such_run, retell_run
 
 
 class RunEventsView(AsyncAPIView):
@@ -20,18 +18,10 @@ class RunEventsView(AsyncAPIView):
 
         A browser that connects anew keeps the address and moves the header on.
         """
-        caller = caller_of(request)
-        kept = await find_kept_run(run_id, caller)
-        recipe = kept.recipe
-        if isinstance(recipe, SocketRecipe):
-            raise no_such_run()
         param, place = "Last-Event-ID", request.headers.get("Last-Event-ID")
         if place is None:
             param, place = "starting_after", request.query_params.get("starting_after", "")
-        after = read_place(place, recipe.num_jobs, param)
-        run = await reopen_run(kept, caller)
-        writer = NumberedChunks(recipe.make_writer(), recipe.num_jobs, after)
-        return await stream_kept_run(run, writer, run_id, is_resumed=True)
+        return await retell_run(run_id, caller_of(request), place, param)
 
 
 class RunView(AsyncAPIView):

@@ -24,6 +24,7 @@ from inference.protocol.text import (
     Tokenized,
 )
 from models_registry.selectors import ServedModel
+from tests.llamero.api.fake_answers import FakeAnswers
 from tests.llamero.played_stream import PlayedStream
 
 NUM_VOCAB = 49152
@@ -98,6 +99,7 @@ class FakeDispatcher:
 
     def __init__(self) -> None:
         self.jobs: list[Any] = []
+        self.answers = FakeAnswers()
         self.kept: dict[tuple[str, str], bytes] = {}
         self.cancelled: list[str] = []
         self.streams: list[FakeStream] = []
