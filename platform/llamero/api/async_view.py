@@ -1,13 +1,10 @@
 """The base of every API view: one thread hop for what may block, the rest on the event loop."""
 
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import msgspec
-from asgiref.sync import sync_to_async
-from django.db import connections
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.negotiation import BaseContentNegotiation
@@ -19,9 +16,7 @@ from inference.relay.answers import Claim
 from llamero.accounts.selectors import Caller
 from llamero.api.idempotency import answer_once, read_claim
 from llamero.api.paths import Dialect
-
-# Few: they hold the interpreter's lock most of the time, and each may hold a database connection.
-_threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="prepare")
+from llamero.api.threads import run_in_thread
 
 
 class AnyAccept(BaseContentNegotiation):
@@ -65,9 +60,7 @@ class AsyncAPIView(APIView):
         try:
             handler = self._find_handler(request)
             if request.method != "OPTIONS":
-                await sync_to_async(self._prepare, thread_sensitive=False, executor=_threads)(
-                    request
-                )
+                await run_in_thread(partial(self._prepare, request))
             response = await self._answer(request, partial(handler, request, *args, **kwargs))
         except Exception as error:
             response = self.handle_exception(error)
@@ -95,14 +88,9 @@ class AsyncAPIView(APIView):
         return getattr(self, method, None) or self.http_method_not_allowed(request)
 
     def _prepare(self, request: Request) -> None:
-        try:
-            self.initial(request)
-            self.prepare(request)
-            self._claim = read_claim(request._request, request.auth)
-        finally:
-            for connection in connections.all(initialized_only=True):
-                if not connection.in_atomic_block:
-                    connection.close()
+        self.initial(request)
+        self.prepare(request)
+        self._claim = read_claim(request._request, request.auth)
 
 
 def caller_of(request: Request) -> Caller:
