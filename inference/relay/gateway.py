@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Event, Failed, decode_event
+from inference.protocol.events import Event
 from inference.protocol.jobs import GenerationJob, Job, decode_job, encode_job
 from inference.protocol.replicas import Outlook, ReplicaStatus
 from inference.protocol.text import TextRequest
 from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
 from inference.relay.endings import CRASHED_EVENT
+from inference.relay.history import read_event
 from inference.relay.keys import (
     DEADLINE_GRACE_SECONDS,
     DURABLE_RETENTION_SECONDS,
@@ -253,14 +254,6 @@ def read_outlook(raw: bytes | str | None) -> Outlook | None:
         return None
 
 
-def _read_event(raw: bytes) -> Event:
-    """Read an event; one of another version ends the job here instead of a wait for ever."""
-    try:
-        return decode_event(raw)
-    except msgspec.DecodeError:
-        return Failed(ErrorCode.INTERNAL_ERROR, "An event of this request could not be read.")
-
-
 def _seconds(milliseconds: int) -> float | None:
     """Read a wait; a negative one is not known."""
     return None if milliseconds < 0 else milliseconds / 1000
@@ -268,7 +261,7 @@ def _seconds(milliseconds: int) -> float | None:
 
 def _read_view(answer: list[Any]) -> JobView:
     state, replica, is_lease_alive, ticket_for, num_ahead, wait_ms = answer[:6]
-    events = tuple((answer[i], _read_event(answer[i + 1])) for i in range(6, len(answer), 2))
+    events = tuple((answer[i], read_event(answer[i + 1])) for i in range(6, len(answer), 2))
     return JobView(
         state.decode(),
         replica.decode(),

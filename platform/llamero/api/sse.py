@@ -91,7 +91,7 @@ async def stream_run(
 async def stream_kept_run(
     run: EventSource,
     writer: ChunkWriter,
-    run_id: str,
+    run_id: str | None,
     pacing: Pacing = AS_USUAL,
     *,
     is_resumed: bool = False,

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from django.conf import settings
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Failed
+from inference.protocol.events import Event, Failed
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import ModelFacts, ReplicaStatus
 from inference.protocol.text import Detokenized, Rendered, TextQuestion, TextReply, Tokenized
 from inference.relay.answers import AnswerRelay
 from inference.relay.connect import connect_async
 from inference.relay.frames import EventFrame
-from inference.relay.gateway import Admission, GatewayRelay, broker_unavailable
+from inference.relay.gateway import POLL_EVENTS, Admission, GatewayRelay, broker_unavailable
 from inference.relay.subscriber import Subscriber
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.questions import Questions
@@ -26,6 +26,8 @@ from llamero.dispatch.wakening import Wakening
 from llamero.dispatch.watcher import Watcher
 
 LINK_SECONDS = 2.5
+# No job has so many events.
+LAST_SEQ = 2**53
 # Some beats were missed: sooner than the lease, by which others go on with a replica's jobs.
 SILENT_SECONDS = 3.5
 MOVED_EVENT = Failed(ErrorCode.STREAM_DETACHED, "This stream goes on over another connection.")
@@ -159,6 +161,22 @@ class Dispatcher:
         stream.last_news = stream.last_poll = 0.0
         self._watcher.request_fill()
         return stream
+
+    async def look(self, job_id: str) -> str:
+        """Tell where a job is, without following it: waiting, running, done, or empty: unknown."""
+        await self._link()
+        [view] = await self._relay.poll([(job_id, LAST_SEQ)])
+        return view.state
+
+    async def history(self, job_id: str) -> list[Event]:
+        """Give all that a job has told so far, without following it."""
+        await self._link()
+        told: list[Event] = []
+        while True:
+            [view] = await self._relay.poll([(job_id, len(told) + 1)])
+            told += (event for _, event in view.events)
+            if len(view.events) < POLL_EVENTS:
+                return told
 
     async def keep_run(self, run: str, owner: str, document: bytes, deadline: float) -> None:
         """Keep what tells an answer anew until the events of its jobs are gone."""
