@@ -70,17 +70,13 @@ class MessageEvents:
         if self._has_begun:
             return b""
         self._has_begun = True
-        message = self._shape.envelope([])
-        message["usage"] = self._shape.describe_usage(num_cached, 0)
+        message = self._shape.envelope([], self._shape.describe_prompt(num_cached))
         return named_event({"type": "message_start", "message": message})
 
     def _finish(self, done: Done) -> bytes:
         reader = self._reader
         rest = b"" if reader is None else self._write_pieces(reader.finish())
-        usage = self._shape.describe_usage(done.num_cached_tokens, done.num_completion_tokens)
-        del usage["service_tier"]
-        if reader is not None:
-            usage["output_tokens_details"] = {"thinking_tokens": reader.num_reasoning_tokens}
+        usage = self._shape.describe_usage(done, reader)
         has_calls = reader is not None and reader.has_calls
         end = self._shape.describe_end(done, has_calls=has_calls)
         delta = named_event({"type": "message_delta", "delta": end, "usage": usage})

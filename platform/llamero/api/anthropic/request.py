@@ -89,6 +89,9 @@ def _make_chat(
     fields: dict[str, Any], settings: GenerationSettings, reasoning: ReasoningWish
 ) -> ChatRequest:
     conversation = read_conversation(fields.get("system"), fields["messages"])
+    if conversation.prefill and reasoning.is_enabled:
+        message = "thinking must be off where a last message of the assistant is to be continued."
+        raise InvalidValue("thinking", message)
     return ChatRequest(
         messages=conversation.messages,
         prefill=conversation.prefill,

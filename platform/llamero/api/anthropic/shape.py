@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from inference.protocol.events import Done, FinishReason
-from llamero.api.turn import TurnFormat
+from llamero.api.turn import TurnFormat, TurnReader
 
 
 class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +22,8 @@ class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
     hides_thinking: bool
     turn: TurnFormat
 
-    def envelope(self, content: list[dict[str, Any]]) -> dict[str, Any]:
-        """Give a message that goes on or has ended, but for its end and its usage."""
+    def envelope(self, content: list[dict[str, Any]], usage: dict[str, Any]) -> dict[str, Any]:
+        """Give a message that has not ended."""
         return {
             "id": self.id,
             "type": "message",
@@ -32,6 +32,7 @@ class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
             "content": content,
             "stop_reason": None,
             "stop_sequence": None,
+            "usage": usage | {"service_tier": "standard"},
         }
 
     def describe_end(self, done: Done, *, has_calls: bool) -> dict[str, Any]:
@@ -40,15 +41,22 @@ class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
             return {"stop_reason": "stop_sequence", "stop_sequence": done.stop_word}
         return {"stop_reason": self._stop_reason(done, has_calls), "stop_sequence": None}
 
-    def describe_usage(self, num_cached: int, num_output: int) -> dict[str, Any]:
-        """Count tokens; those of the prompt that were cached are counted apart."""
+    def describe_prompt(self, num_cached: int) -> dict[str, Any]:
+        """Count the tokens of the prompt; those that were cached are counted apart."""
         return {
             "input_tokens": self.num_prompt_tokens - num_cached,
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": num_cached,
-            "output_tokens": num_output,
-            "service_tier": "standard",
+            "output_tokens": 0,
         }
+
+    def describe_usage(self, done: Done, reader: TurnReader | None) -> dict[str, Any]:
+        """Count all tokens, and those of thoughts where there can be some."""
+        usage = self.describe_prompt(done.num_cached_tokens)
+        usage["output_tokens"] = done.num_completion_tokens
+        if reader is not None:
+            usage["output_tokens_details"] = {"thinking_tokens": reader.num_reasoning_tokens}
+        return usage
 
     def _stop_reason(self, done: Done, has_calls: bool) -> str:
         if done.finish_reason is not FinishReason.LENGTH:
