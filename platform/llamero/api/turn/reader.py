@@ -1,90 +1,79 @@
 """Reads the raw text of one choice as it comes, and tells what it is made of."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
-from llamero.api.turn.pieces import Piece, Reasoning, Text
+from inference.text.tool_grammar import CallSyntax
+from llamero.api.turn.calls import CallableTool, CallTeller
+from llamero.api.turn.pieces import Piece
+from llamero.api.turn.reasoning_reader import ReasoningReader
+from llamero.api.turn.word_reader import WordReader
 
 
 class TurnReader(Protocol):
-    """Turns text into pieces; nothing is lost, and no part of a marker is told as text."""
+    """Turns text into pieces. Nothing is lost, and no part of a mark is told as text.
 
-    num_reasoning_tokens: int
+    ``has_calls``: the model called a tool. ``is_whole``: each call that began has ended.
+    """
+
+    @property
+    def num_reasoning_tokens(self) -> int: ...
+
+    @property
+    def has_calls(self) -> bool: ...
+
+    @property
+    def is_whole(self) -> bool: ...
+
+    def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
+        """Take the next text, of so many tokens; give what is certain by now."""
+        ...
+
+    def finish(self) -> list[Piece]:
+        """Give what was held back: the text has ended."""
+        ...
+
+
+class MarkReader:
+    """Reads turns of reasoning, if there is any, and then words and calls, all told by marks."""
+
+    def __init__(
+        self,
+        teller: CallTeller,
+        reasoning: ReasoningReader | None,
+        syntax: CallSyntax | None,
+        tools: Mapping[str, CallableTool],
+        dropped: tuple[str, ...] = (),
+    ) -> None:
+        self._teller, self._reasoning = teller, reasoning
+        self._words = WordReader(teller, syntax, tools, dropped)
+
+    @property
+    def num_reasoning_tokens(self) -> int:
+        """How many tokens the reasoning has, its marks included."""
+        return self._reasoning.num_tokens if self._reasoning else 0
 
     @property
     def has_calls(self) -> bool:
         """Whether the model called a tool."""
-        ...
+        return self._teller.num_started > 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each call that began has ended."""
+        return self._teller.num_started == self._teller.num_ended
 
     def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
         """Take the next text, of so many tokens; give what is certain by now."""
-        ...
+        if self._reasoning is None:
+            return self._words.feed(text)
+        pieces, words = self._reasoning.feed(text, num_tokens)
+        return pieces + self._words.feed(words) if words else pieces
 
     def finish(self) -> list[Piece]:
         """Give what was held back: the text has ended."""
-        ...
-
-
-class ReasoningReader:
-    """Tells reasoning between two tags at the beginning of a text from the rest of it."""
-
-    has_calls = False
-
-    def __init__(self, opening: str, closing: str, *, is_open: bool) -> None:
-        self.num_reasoning_tokens = 0
-        self._opening, self._closing = opening, closing
-        self._held = ""
-        self._is_open, self._may_open = is_open, not is_open
-        self._is_blank = True
-
-    def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
-        """Take the next text, of so many tokens; give what is certain by now."""
-        was_open = self._is_open
-        self._held += text
         pieces: list[Piece] = []
-        if self._may_open:
-            self._try_opening()
-        if self._is_open:
-            pieces += self._read_reasoning()
-        if not self._is_open and not self._may_open:
-            pieces += self._read_text()
-        if was_open or self._is_open:
-            self.num_reasoning_tokens += num_tokens
-        return pieces
-
-    def finish(self) -> list[Piece]:
-        """Give what was held back: the text has ended."""
-        held, self._held = self._held, ""
-        if not held:
-            return []
-        return [Reasoning(held) if self._is_open else Text(held)]
-
-    def _try_opening(self) -> None:
-        seen = self._held.lstrip()
-        if seen.startswith(self._opening):
-            self._held = seen[len(self._opening) :].lstrip("\n")
-            self._is_open, self._may_open = True, False
-        elif not self._opening.startswith(seen):
-            self._may_open = False
-
-    def _read_reasoning(self) -> list[Piece]:
-        before, tag, after = self._held.partition(self._closing)
-        if tag:
-            self._is_open, self._held = False, after
-        else:
-            before, self._held = split_held(self._held, self._closing)
-        return [Reasoning(before)] if before else []
-
-    def _read_text(self) -> list[Piece]:
-        text, self._held = self._held, ""
-        if self._is_blank:
-            text = text.lstrip("\n")
-        self._is_blank = self._is_blank and not text
-        return [Text(text)] if text else []
-
-
-def split_held(text: str, marker: str) -> tuple[str, str]:
-    """Cut off the end of a text that could be the beginning of a marker."""
-    for length in range(min(len(marker) - 1, len(text)), 0, -1):
-        if marker.startswith(text[-length:]):
-            return text[:-length], text[-length:]
-    return text, ""
+        if self._reasoning is not None:
+            pieces, words = self._reasoning.finish()
+            pieces += self._words.feed(words)
+        return pieces + self._words.finish()

@@ -1,0 +1,116 @@
+"""Reads turns in channels (gpt-oss): each part has a header that tells what it is.
+
+A part is ``header <|message|> body``, ended by ``<|end|>`` and ``<|start|>``, or by the header of
+the next. The prompt ends within the first header.
+"""
+
+import re
+from collections.abc import Mapping
+
+from llamero.api.turn.calls import CallableTool, CallTeller
+from llamero.api.turn.marks import Marks
+from llamero.api.turn.pieces import Piece, Reasoning, Text
+
+_BODY = "<|message|>"
+_ENDS = ("<|end|>", "<|start|>", "<|channel|>", "<|call|>", "<|return|>")
+_RECIPIENT = re.compile(r"to=functions\.([A-Za-z0-9_.-]+)")
+_REASONING = re.compile(r"<\|channel\|>\s*analysis")
+
+
+class HarmonyReader:
+    """Tells the channel ``analysis`` as reasoning, what goes to functions as calls, all else as
+    words; reasoning as words too where it is not ``is_apart``.
+    """
+
+    def __init__(
+        self, teller: CallTeller, tools: Mapping[str, CallableTool], *, is_apart: bool
+    ) -> None:
+        self.num_reasoning_tokens = 0
+        self._teller, self._tools, self._is_apart = teller, tools, is_apart
+        self._header_marks = Marks((_BODY,))
+        self._body_marks = Marks(_ENDS)
+        self._is_header, self._has_parts = True, False
+        self._is_reasoning, self._is_call = False, False
+        self._held = ""
+        self._num_undecided = 0
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the model called a tool."""
+        return self._teller.num_started > 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each call that began has ended."""
+        return self._teller.num_started == self._teller.num_ended
+
+    def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
+        """Take the next text, of so many tokens; give what is certain by now."""
+        self._held += text
+        was_reasoning = self._is_reasoning
+        pieces: list[Piece] = []
+        while (told := self._read()) is not None:
+            pieces += told
+        self._count(num_tokens, was_reasoning=was_reasoning)
+        return pieces
+
+    def finish(self) -> list[Piece]:
+        """Give what was held back: the text has ended."""
+        held, self._held = self._held, ""
+        if not self._is_header:
+            pieces = self._tell(held)
+            self._end_part()
+            return pieces
+        # What has no header at all is words; the beginning of one is none.
+        is_words = held.strip() and not self._has_parts and "<|" not in held
+        return [Text(held)] if is_words else []
+
+    def _read(self) -> list[Piece] | None:
+        """Read on; None where nothing more is certain."""
+        found = (self._header_marks if self._is_header else self._body_marks).find(self._held)
+        if self._is_header:
+            if not found:
+                return None
+            header, self._held = self._held[: found[0]], self._held[found[0] + len(_BODY) :]
+            return self._begin_part(header)
+        if not found:
+            certain = len(self._held) - self._body_marks.num_held(self._held)
+            text, self._held = self._held[:certain], self._held[certain:]
+            return self._tell(text) or None
+        at, mark = found
+        text = self._held[:at]
+        # A header may begin with the mark that ends the body before it.
+        self._held = self._held[at if mark == "<|channel|>" else at + len(mark) :]
+        pieces = self._tell(text)
+        self._end_part()
+        return pieces
+
+    def _begin_part(self, header: str) -> list[Piece]:
+        self._is_header, self._has_parts = False, True
+        recipient = _RECIPIENT.search(header)
+        self._is_call = recipient is not None and recipient[1] in self._tools
+        self._is_reasoning = not self._is_call and _REASONING.search(header) is not None
+        if recipient and self._is_call:
+            self._teller.start(recipient[1])
+            return self._teller.take()
+        return []
+
+    def _end_part(self) -> None:
+        if self._is_call:
+            self._teller.end()
+        self._is_header, self._is_call, self._is_reasoning = True, False, False
+
+    def _tell(self, text: str) -> list[Piece]:
+        if not text:
+            return []
+        if self._is_call:
+            self._teller.add(text)
+            return self._teller.take()
+        return [Reasoning(text) if self._is_reasoning and self._is_apart else Text(text)]
+
+    def _count(self, num_tokens: int, *, was_reasoning: bool) -> None:
+        self._num_undecided += num_tokens
+        if was_reasoning or self._is_reasoning:
+            self.num_reasoning_tokens += self._num_undecided
+        if not self._is_header:
+            self._num_undecided = 0
