@@ -91,14 +91,18 @@ local function charge(deployment, job, priority, owner, cost)
   local fair = FAIR .. deployment
   leave_home(job)
   if redis.call('HEXISTS', JOB .. job, 'charged') == 0 then
-    local score = tonumber(redis.call('ZSCORE', WAITING .. deployment, job))
-    local start = score + priority * CLASS_WIDTH
+    local line = line_of(deployment, priority, owner)
+    local is_first = redis.call('LINDEX', line, 0) == job
+    local use = tonumber(redis.call('HGET', fair, use_tag(priority, owner)) or 0)
+    local start = math.max(tonumber(redis.call('HGET', JOB .. job, 'floor')), use)
     if start > tonumber(redis.call('HGET', fair, 'v:' .. priority) or 0) then
       redis.call('HSET', fair, 'v:' .. priority, exact(start))
     end
     redis.call('HSET', fair, use_tag(priority, owner), exact(start + cost))
     redis.call('HSET', JOB .. job, 'charged', redis.call('HGET', fair, 'epoch'))
-    redis.call('LREM', line_of(deployment, priority, owner), 1, job)
+    redis.call('LREM', line, 1, job)
+    -- One that was taken out of turn has the place of its owner's first, and the others pay for it.
+    if not is_first then place_line(deployment, priority, owner) end
   end
   redis.call('ZREM', ARRIVED .. deployment, job)
   redis.call('ZREM', DEADLINES, job)

@@ -8,13 +8,16 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Done, FinishReason
 from inference.protocol.jobs import GenerationJob
+from inference.relay.keys import job_key
 from inference.relay.reaper import ReplicaEnd, reap
 from inference.relay.registry import ReplicaRegistry
-from inference.relay.waiting import WaitingSet
+from inference.relay.waiting import NOT_YET, NotYet, TakenJob, WaitingSet
 from inference.relay.writer import EventWriter
 from tests.inference.relay.fakes import make_job, make_status
 
 LOWER_TURN = 8
+REPLICAS = ("chat-1", "chat-2")
+FOR_EVER = 1e9
 
 
 @dataclass
@@ -28,6 +31,7 @@ class Entry:
     floor: float
     arrival: int
     is_back: bool = False
+    held_for: str = ""
 
 
 @dataclass
@@ -41,10 +45,12 @@ class NaiveOrder:
     arrivals: dict[str, int] = field(default_factory=dict)
     turn: int = 0
 
-    def add(self, job: GenerationJob) -> None:
+    def add(self, job: GenerationJob, held_for: str = "") -> None:
         arrival = self.arrivals[job.id] = len(self.arrivals)
         floor = self.virtual.get(job.priority, 0)
-        self.waiting.append(Entry(job.id, job.owner, job.priority, job.cost, floor, arrival))
+        entry = Entry(job.id, job.owner, job.priority, job.cost, floor, arrival)
+        entry.held_for = held_for
+        self.waiting.append(entry)
 
     def remove(self, job: str) -> None:
         self.waiting = [entry for entry in self.waiting if entry.id != job]
@@ -67,20 +73,29 @@ class NaiveOrder:
         best_first = sorted(self.waiting, key=lambda e: (-e.priority, starts[e.id], e.id))
         return [entry.id for entry in best_first]
 
-    def take(self) -> str | None:
+    def take(self, replica: str) -> str | NotYet | None:
         if not self.waiting:
             return None
-        starts, ranking = self.starts(), self.ranking()
+        ranking = self.ranking()
         entries = {entry.id: entry for entry in self.waiting}
-        chosen = entries[ranking[0]]
-        lower = [entry for entry in self.waiting if entry.priority < chosen.priority]
-        if lower:
-            self.turn += 1
-            if self.turn == LOWER_TURN:
-                self.turn = 0
-                chosen = min(lower, key=lambda entry: entry.arrival)
+        best = entries[ranking[0]]
+        lower = [entry for entry in self.waiting if entry.priority < best.priority]
+        if lower and self.turn + 1 == LOWER_TURN:
+            self.turn = 0
+            chosen = min(lower, key=lambda entry: entry.arrival)
+        else:
+            mine = [
+                entries[job]
+                for job in ranking
+                if entries[job].priority == best.priority and entries[job].held_for in ("", replica)
+            ]
+            if not mine:
+                return NOT_YET
+            chosen = mine[0]
+            self.turn += bool(lower)
         if not chosen.is_back:
-            start, share = starts[chosen.id], (chosen.priority, chosen.owner)
+            share = (chosen.priority, chosen.owner)
+            start = max(chosen.floor, self.used.get(share, 0))
             self.virtual[chosen.priority] = max(self.virtual.get(chosen.priority, 0), start)
             self.used[share] = start + chosen.cost
             self.charged[chosen.id] = chosen
@@ -110,6 +125,15 @@ def jobs(client):
     return WaitingSet(client, "chat")
 
 
+async def hold(client, job: GenerationJob) -> str:
+    """Have a job wait for ever for the replica that is warm for it; gives that one, if any."""
+    home, seconds = client.hmget(job_key(job.id), "home", "hold")
+    if not float(seconds or 0):
+        return ""
+    client.hset(job_key(job.id), "hold", FOR_EVER)
+    return home.decode()
+
+
 def finish(client, taken, num_prompt: int, num_completion: int) -> None:
     end = Done(FinishReason.EOS, num_prompt, 0, num_completion)
     row = (taken.job.id, taken.job.attempt, taken.num_events + 1, end)
@@ -121,21 +145,33 @@ async def test_random_operations_agree_with_the_model(client, gateway, jobs, see
     rng = random.Random(seed)
     model = NaiveOrder()
     running = {}
-    for _ in range(400):
+    num_held = 0
+    for step in range(400):
+        if step % 40 == 0:
+            beat_all(client)
         roll = rng.random()
         if roll < 0.45:
             owner, priority = f"owner{rng.randrange(4)}", rng.choice([0, 0, 0, 1, -2])
-            job = make_job(owner, priority=priority, max_tokens=rng.randrange(1, 900))
+            prompt = (rng.randrange(9),) * rng.choice([4, 32, 64])
+            max_tokens = rng.randrange(1, 900)
+            job = make_job(
+                owner, priority=priority, max_tokens=max_tokens, prompt_tokens=prompt, salt="one"
+            )
             await gateway.submit(job, max_queue=9999)
-            model.add(job)
+            held_for = await hold(client, job)
+            num_held += bool(held_for)
+            model.add(job, held_for)
         elif roll < 0.75:
-            taken, expected = jobs.take("chat-1"), model.take()
-            assert (taken and taken.job.id) == expected
-            if taken:
-                running[expected] = taken
+            replica = rng.choice(REPLICAS)
+            taken, expected = jobs.take(replica), model.take(replica)
+            if isinstance(taken, TakenJob):
+                assert taken.job.id == expected
+                running[expected] = (replica, taken)
+            else:
+                assert taken is expected
         elif roll < 0.88 and running:
             job = rng.choice(sorted(running))
-            taken = running.pop(job)
+            _, taken = running.pop(job)
             num_completion = rng.randrange(taken.job.max_tokens + 1)
             finish(client, taken, len(taken.job.prompt_tokens), num_completion)
             model.settle(job, len(taken.job.prompt_tokens) + num_completion)
@@ -146,22 +182,28 @@ async def test_random_operations_agree_with_the_model(client, gateway, jobs, see
                 model.settle(entry.id, 0)
             model.remove(entry.id)
         elif running:
-            _lose_replica(client, model, running)
+            _lose_replica(client, model, running, rng.choice(REPLICAS))
         found = client.zrange("lm:wait:chat", 0, -1)
         assert [job.decode() for job in found] == model.ranking()
+    assert num_held > 10
 
 
-def _lose_replica(client, model, running) -> None:
-    reap(client, "chat-1", ReplicaEnd.ORDERLY)
-    ReplicaRegistry(client).beat(make_status())
-    for taken in running.values():
-        model.put_back(taken.job)
-    running.clear()
+def beat_all(client) -> None:
+    for replica in REPLICAS:
+        ReplicaRegistry(client).beat(make_status(replica))
+
+
+def _lose_replica(client, model, running, replica: str) -> None:
+    reap(client, replica, ReplicaEnd.ORDERLY)
+    beat_all(client)
+    for job in [job for job, (where, _) in running.items() if where == replica]:
+        model.put_back(running.pop(job)[1].job)
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_lower_class_is_never_starved(client, gateway, jobs, seed):
     """However many better jobs keep coming, n older ones of lower classes bound the wait."""
+    beat_all(client)
     rng = random.Random(seed)
     num_older: dict[str, int] = {}
     taken_at: dict[str, int] = {}
@@ -174,6 +216,8 @@ async def test_a_lower_class_is_never_starved(client, gateway, jobs, seed):
             num_older[job.id] = len(num_older) - len(taken_at)
             came_at[job.id] = take
             await gateway.submit(job, max_queue=9999)
+            # Not even one that others are warm for.
+            client.hset(job_key(job.id), mapping={"home": "chat-2", "hold": FOR_EVER})
         taken = jobs.take("chat-1")
         if taken.job.id in came_at:
             taken_at[taken.job.id] = take

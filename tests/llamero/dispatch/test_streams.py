@@ -9,8 +9,9 @@ from celery import Celery
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed, FinishReason
 from inference.relay.keys import events_key, gateway_channel
-from llamero.dispatch import get_dispatcher, stream, tickets
+from llamero.dispatch import get_dispatcher, stream, tickets, watcher
 from tests.inference.relay.fakes import DONE, make_job, make_token
+from tests.llamero.dispatch.conftest import Replica
 from tests.llamero.dispatch.reading import read
 
 
@@ -34,6 +35,19 @@ async def test_events_arrive_in_order_and_the_stream_ends(dispatcher, replica, t
     assert await read(job_stream) == [make_token(1), make_token(2), DONE]
     assert job_stream.is_finished
     assert tickets == ["chat-1"]
+
+
+async def test_others_are_woken_where_a_free_replica_does_not_take_its_job(
+    dispatcher, replica, tickets, monkeypatch
+):
+    monkeypatch.setattr(watcher, "START_SECONDS", 0.02)
+    Replica(replica.redis, "chat-2").beat()
+    job_stream = await submit(dispatcher)
+    async with asyncio.timeout(5):
+        while len(tickets) < 2:
+            await asyncio.sleep(0.01)
+    assert set(tickets) == {"chat-1", "chat-2"}
+    await job_stream.close()
 
 
 async def test_the_key_count_is_flat_after_release(dispatcher, replica):
