@@ -8,6 +8,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 
 from inference.relay.connect import connect
+from llamero.api.responses.settling import settle_responses
 from llamero.celery import app
 from llamero.control.loop import ControlLoop
 from llamero.control.quarantining import quarantine
@@ -27,7 +28,7 @@ def run_control_worker(name: str) -> int:
     controller = Controller()
     loop = ControlLoop(
         connect(settings.REDIS_URL, max_connections=4),
-        (controller.reconcile, reap, quarantine, tidy),
+        (controller.reconcile, reap, settle_responses, quarantine, tidy),
     )
 
     def begin(**_: Any) -> None:
