@@ -17,8 +17,11 @@ from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
+from llamero.api.openapi.views import OpenApiView
 from llamero.api.paths import Dialect
 from llamero.api.rerank import RerankView
+from llamero.api.responses.create import InputTokensView, ResponsesView
+from llamero.api.responses.stored import CancelView, InputItemsView, ResponseView
 from llamero.api.runs import RunEventsView, RunView
 
 _openai: dict[str, Any] = {
@@ -26,6 +29,11 @@ _openai: dict[str, Any] = {
     "v1/chat/completions/input_tokens": ChatTokensView.as_view(dialect=Dialect.OPENAI),
     "v1/completions": CompletionsView.as_view(),
     "v1/embeddings": EmbeddingsView.as_view(),
+    "v1/responses": ResponsesView.as_view(),
+    "v1/responses/input_tokens": InputTokensView.as_view(),
+    "v1/responses/<str:response_id>": ResponseView.as_view(),
+    "v1/responses/<str:response_id>/cancel": CancelView.as_view(),
+    "v1/responses/<str:response_id>/input_items": InputItemsView.as_view(),
     "v1/rerank": RerankView.as_view(dialect=Dialect.OPENAI),
     "v1/reranking": RerankView.as_view(dialect=Dialect.OPENAI),
 }
@@ -62,6 +70,8 @@ urlpatterns = [
     path("v1/models", ModelListView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
     path("models", ModelListView.as_view()),
+    path("openapi.json", OpenApiView.as_view()),
+    path("v1/openapi.json", OpenApiView.as_view()),
     path("health", HealthView.as_view()),
     path("v1/health", HealthView.as_view()),
 ]

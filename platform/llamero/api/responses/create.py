@@ -1,0 +1,205 @@
+"""POST /v1/responses and /v1/responses/input_tokens: a turn is generated, or counted."""
+
+from functools import partial
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from inference.protocol.events import Event, Failed, Tokens
+from inference.protocol.jobs import GenerationJob
+from llamero.api.async_view import AsyncAPIView, caller_of, json_response
+from llamero.api.chat import ChatRequest, PreparedChat, prepare_chat
+from llamero.api.generation import open_run
+from llamero.api.json_body import read_json_object
+from llamero.api.loading import stream_when_ready
+from llamero.api.model_choice import GENERATIVE, choose_model, first_named
+from llamero.api.responses.contents import Outcome, Question, make_outcome
+from llamero.api.responses.document import Document, make_draft
+from llamero.api.responses.fitting import prepare_fitting_chat
+from llamero.api.responses.ids import make_response_id
+from llamero.api.responses.lookup import find_conversation, items_of_all, resolve_references
+from llamero.api.responses.messages import make_messages
+from llamero.api.responses.recording import RecordedRun, read_to_end
+from llamero.api.responses.request import (
+    PromptFields,
+    ResponseFields,
+    Turn,
+    read_request,
+    read_turn,
+)
+from llamero.api.responses.settling import Ending
+from llamero.api.responses.writer import ResponseRecipe, error_event
+from llamero.api.resuming import RESUMABLE_HEADER, read_run_id
+from llamero.api.run import GenerationRun
+from llamero.api.sse import stream_kept_run, stream_run
+from llamero.api.threads import run_in_thread
+from llamero.conversations.packing import pack
+from llamero.conversations.services import keep_response
+from llamero.errors import InvalidValue
+
+
+class TurnView(AsyncAPIView):
+    """What both have in common: a model, and a conversation with one more turn."""
+
+    def find_model(self, request: Request, body: dict[str, Any]) -> None:
+        """Find the model."""
+        model = first_named(body.get("model"), self.kwargs.get("model"))
+        self.served = choose_model(model, caller_of(request), GENERATIVE)
+
+    def read_conversation(self, request: Request, turn: Turn) -> None:
+        """Read what came before, and make the chat that the model gets."""
+        caller = caller_of(request)
+        rows = find_conversation(turn.previous, caller) if turn.previous else []
+        before = items_of_all(rows)
+        self.items = resolve_references(turn.items, caller)
+        paths = [f"input[{i}]" for i in range(len(self.items))]
+        messages = make_messages(
+            turn.instructions,
+            before + self.items,
+            ["previous_response_id"] * len(before) + paths,
+        )
+        if not messages:
+            raise InvalidValue("input", "input must not be empty.")
+        self.chat = ChatRequest(
+            messages=messages,
+            settings=turn.settings,
+            template_kwargs={},
+            tools=turn.tools.use,
+            reasoning=turn.reasoning,
+        )
+
+
+class InputTokensView(TurnView):
+    """Count the tokens of a prompt."""
+
+    serializer_class = PromptFields
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body and find what it speaks of."""
+        body = read_json_object(request._request)
+        turn = read_turn(body, make_response_id())
+        self.find_model(request, body)
+        self.read_conversation(request, turn)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Count."""
+        chat = await prepare_chat(served=self.served, request=self.chat)
+        return json_response({"object": "response.input_tokens", "input_tokens": len(chat.prompt)})
+
+
+class ResponsesView(TurnView):
+    """Answer a turn: whole, as a stream, or later."""
+
+    serializer_class = ResponseFields
+
+    def prepare(self, request: Request) -> None:
+        """Validate the body, find model and conversation."""
+        body = read_json_object(request._request)
+        self.response_id = make_response_id()
+        self.asked = read_request(body, self.response_id)
+        self.is_durable = self.asked.is_background or self._is_resumable(request)
+        self.find_model(request, body)
+        self.read_conversation(request, self.asked.turn)
+
+    async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
+        """Generate, when the model is loaded."""
+        if not self.chat.settings.stream:
+            return await self._generate(request)
+        return await stream_when_ready(
+            self.served.deployment, lambda: self._generate(request), fail=error_event
+        )
+
+    def _is_resumable(self, request: Request) -> bool:
+        if read_run_id(request, self.asked.turn.settings, 1) is None:
+            return False
+        if not self.asked.is_stored:
+            message = f"{RESUMABLE_HEADER} needs store: true: a response is resumed by its id."
+            raise InvalidValue(RESUMABLE_HEADER, message)
+        return True
+
+    async def _generate(self, request: Request) -> HttpResponseBase:
+        chat = await prepare_fitting_chat(
+            served=self.served, request=self.chat, is_truncated=self.asked.turn.is_truncated
+        )
+        self.recipe = ResponseRecipe(
+            draft=make_draft(self.response_id, self.served.id, self.asked.echo),
+            turn=chat.turn,
+            is_numbered=self.is_durable,
+        )
+        if self.is_durable:
+            return await self._begin_durable(request, chat)
+        run = await self._open(request, chat)
+        if chat.settings.stream:
+            source = RecordedRun(run, self._keep_streamed) if self.asked.is_stored else run
+            return await stream_run(source, self.recipe.make_writer())
+        events = await read_to_end(run)
+        return json_response(await run_in_thread(partial(self._conclude, events)))
+
+    async def _begin_durable(self, request: Request, chat: PreparedChat) -> HttpResponseBase:
+        """Start what goes on without its client; it is known to the database before the client.
+
+        One that could not be stored does not go on. If this process dies in between, a job ends
+        that nobody knows of.
+        """
+        jobs: list[GenerationJob] = []
+        run = await self._open(request, chat, jobs)
+        try:
+            await run_in_thread(partial(self._store, job=jobs[0].id))
+        except BaseException:
+            await run.cancel()
+            await run.close()
+            raise
+        if not chat.settings.stream:
+            await run.close()
+            return json_response(self.recipe.draft | {"status": "queued"})
+        writer = self.recipe.make_writer()
+        ending = Ending(self.response_id, caller_of(request).owner, self.recipe)
+        source = RecordedRun(run, partial(ending.keep, writer))
+        return await stream_kept_run(source, writer, None)
+
+    async def _open(
+        self, request: Request, chat: PreparedChat, jobs: list[GenerationJob] | None = None
+    ) -> GenerationRun:
+        """Start the job; a durable one is put into ``jobs``."""
+
+        async def note(made: Any) -> None:
+            assert jobs is not None
+            jobs.extend(made)
+
+        return await open_run(
+            served=chat.served,
+            prompts=[chat.prompt],
+            param="input",
+            settings=chat.settings,
+            caller=caller_of(request),
+            keep=None if jobs is None else note,
+        )
+
+    async def _keep_streamed(self, events: list[Event]) -> None:
+        """Store what was streamed; one that failed before its first token was never seen."""
+        has_failed = type(events[-1]) is Failed
+        if not has_failed or any(type(event) is Tokens for event in events):
+            await run_in_thread(partial(self._conclude, events))
+
+    def _conclude(self, events: list[Event]) -> Document:
+        outcome = make_outcome(self.recipe, events, is_retold=False)
+        if self.asked.is_stored:
+            self._store(outcome=outcome)
+        return outcome.document
+
+    def _store(self, *, job: str = "", outcome: Outcome | None = None) -> None:
+        """Store the response, as it ended where it has."""
+        ended: dict[str, Any] = {}
+        if outcome is not None:
+            ended = {"state": outcome.state, "outcome": pack(outcome)}
+        keep_response(
+            response_id=self.response_id,
+            caller=caller_of(self.request),
+            model_pk=self.served.model_pk,
+            previous=self.asked.turn.previous,
+            question=pack(Question(input=self.items, recipe=self.recipe)),
+            is_background=self.asked.is_background,
+            job=job,
+            **ended,
+        )

@@ -1,0 +1,168 @@
+"""Streams a response as events with sequence numbers, and makes its document on the way."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from inference.protocol.errors import ErrorCode
+from inference.protocol.events import Done, Event, Failed, FinishReason, TokenLogprob, Tokens
+from llamero.api.errors import from_failed
+from llamero.api.numbering import no_such_event
+from llamero.api.responses.document import Document, error_of, usage_of
+from llamero.api.responses.output import Output, OutputEvent
+from llamero.api.run import ChoiceEvent
+from llamero.api.turn import TurnFormat
+from llamero.errors import InvalidValue, LlameroError
+
+encode_json = msgspec.json.Encoder().encode
+# What ends a reader's connection and not the response.
+PASSING = frozenset({ErrorCode.STREAM_DETACHED, ErrorCode.BROKER_UNAVAILABLE})
+
+
+class ResponseRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a response needs to be told, now or by another gateway.
+
+    ``draft`` is its document before anything is generated.
+    """
+
+    draft: Document
+    turn: TurnFormat
+    is_numbered: bool = False
+
+    def make_writer(self, after: int = -1) -> "ResponseWriter":
+        """Begin to tell it to a client that has the events up to ``after``."""
+        return ResponseWriter(self, after)
+
+
+class ResponseWriter:
+    """Writes events. Those that a client has are written too, and dropped: numbers stay the same.
+
+    ``final`` is the document as it was stored; without it the one made here is what counts.
+    """
+
+    def __init__(self, recipe: ResponseRecipe, after: int = -1) -> None:
+        self.final: Document | None = None
+        self._recipe = recipe
+        self._after = after
+        self._number = -1
+        self._output = Output(recipe.draft["id"])
+        self._reader = recipe.turn.reader(0)
+        self._held_logprobs: list[TokenLogprob] = []
+        self._has_begun = False
+        self._done: Done | None = None
+
+    def start(self) -> bytes:
+        """Say that there is a response, and that it waits if nobody waits for it."""
+        draft = self._recipe.draft
+        if not draft["background"]:
+            return self._tell("created", {"response": draft})
+        queued = {"response": draft | {"status": "queued"}}
+        return self._tell("created", queued) + self._tell("queued", queued)
+
+    def write(self, event: ChoiceEvent) -> bytes:
+        """Write what an event brings, if anything; the first one says that work has begun."""
+        content = event.event
+        chunks = b"" if self._has_begun else self._begin()
+        if type(content) is Tokens:
+            return chunks + self._write_tokens(content)
+        if type(content) is Done:
+            self._done = content
+            is_cut = content.finish_reason in (FinishReason.LENGTH, FinishReason.CANCELLED)
+            chunks += self._close(is_cut=is_cut)
+        return chunks
+
+    def end(self) -> bytes:
+        """Tell the response as it ended. Raises InvalidValue if there is no event ``after``."""
+        document = self.final or self.conclude()
+        word = document["status"]
+        # There is no event of its own for one that was cancelled.
+        chunks = self._tell("failed" if word == "cancelled" else word, {"response": document})
+        if self._number < self._after:
+            raise no_such_event("starting_after")
+        return chunks
+
+    def fail(self, error: LlameroError) -> bytes:
+        """Tell that it failed, or, by an error event, that this telling of it did."""
+        if error.code in PASSING or isinstance(error, InvalidValue):
+            return error_event(error, self._number + 1)
+        chunks = b"" if self._has_begun else self._begin()
+        chunks += self._close(is_cut=True)
+        document = self.final or self.conclude(error)
+        return chunks + self._tell("failed", {"response": document})
+
+    def conclude(self, error: LlameroError | None = None) -> Document:
+        """Make the document of a response that has ended, well or by ``error``."""
+        done = self._done
+        ending: dict[str, Any] = {"output": self._output.items}
+        if done is not None:
+            ending["usage"] = usage_of(done, self._reader.num_reasoning_tokens)
+        if error is not None and error.code != ErrorCode.REQUEST_CANCELLED:
+            ending |= {"status": "failed", "error": error_of(error)}
+        elif done is None or done.finish_reason is FinishReason.CANCELLED:
+            ending["status"] = "cancelled"
+        elif done.finish_reason is FinishReason.LENGTH:
+            ending |= {
+                "status": "incomplete",
+                "incomplete_details": {"reason": "max_output_tokens"},
+            }
+        else:
+            ending |= {"status": "completed", "completed_at": int(time.time())}
+        return self._recipe.draft | ending
+
+    def _begin(self) -> bytes:
+        self._has_begun = True
+        return self._tell("in_progress", {"response": self._recipe.draft})
+
+    def _write_tokens(self, content: Tokens) -> bytes:
+        pieces = self._reader.feed(content.text, len(content.token_ids))
+        self._held_logprobs += content.logprobs
+        if not pieces:
+            return b""
+        logprobs, self._held_logprobs = self._held_logprobs, []
+        return self._tell_all(self._output.take(pieces, logprobs))
+
+    def _close(self, *, is_cut: bool) -> bytes:
+        rest = self._output.take(self._reader.finish(), self._held_logprobs)
+        return self._tell_all(rest) + self._tell_all(self._output.finish(is_cut=is_cut))
+
+    def _tell_all(self, events: Iterable[OutputEvent]) -> bytes:
+        return b"".join(self._tell(name, fields) for name, fields in events)
+
+    def _tell(self, name: str, fields: dict[str, Any]) -> bytes:
+        self._number += 1
+        if self._number <= self._after:
+            return b""
+        kind = f"response.{name}"
+        document = {"type": kind, **fields, "sequence_number": self._number}
+        head = (
+            f"id: {self._number}\nevent: {kind}\n"
+            if self._recipe.is_numbered
+            else f"event: {kind}\n"
+        )
+        return head.encode() + b"data: " + encode_json(document) + b"\n\n"
+
+
+def judge(recipe: ResponseRecipe, events: Sequence[Event]) -> Document:
+    """Give the document of a response whose job has told all its events."""
+    writer = recipe.make_writer()
+    writer.start()
+    for event in events:
+        if type(event) is Failed:
+            writer.fail(from_failed(event))
+            return writer.conclude(from_failed(event))
+        writer.write(ChoiceEvent(0, event))
+    return writer.conclude()
+
+
+def error_event(error: LlameroError, number: int = 0) -> bytes:
+    """Give the event that tells what went wrong with a stream."""
+    document = {
+        "type": "error",
+        "code": error.code,
+        "message": error.message,
+        "param": error.param,
+        "sequence_number": number,
+    }
+    return b"event: error\ndata: " + encode_json(document) + b"\n\n"
