@@ -12,24 +12,35 @@ from llamero.errors import LlameroError
 MAX_DEPTH = 64
 _BRACKET_OR_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_json_object(request: HttpRequest) -> dict[str, Any]:
     """Give the body of a request; raises LlameroError 400, 413 or 415."""
-    if request.content_type != "application/json":
-        raise LlameroError(
-            415, "unsupported_media_type", "Send the body with Content-Type: application/json."
-        )
+    _check_kind(request)
     value = parse_json(request.body)
     if not isinstance(value, dict):
         raise LlameroError(400, "invalid_body", "The request body must be a JSON object.")
     return value
 
 
+def _check_kind(request: HttpRequest) -> None:
+    """Refuse a body that says it is something else than plain JSON in UTF-8."""
+    if request.content_type != "application/json":
+        raise _wrong_kind("Send the body with Content-Type: application/json.")
+    charset = request.content_params.get("charset", "utf-8") if request.content_params else "utf-8"
+    if charset.lower() not in _CHARSETS:
+        raise _wrong_kind("Send the body in UTF-8.")
+    if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
+        raise _wrong_kind("Send the body as it is, without a Content-Encoding.")
+
+
 def parse_json(raw: bytes) -> Any:
     """Read strict JSON: UTF-8, no NaN, no repeated keys, no broken surrogates, at most 64 deep."""
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    if not raw or raw.isspace():
+        raise LlameroError(400, "invalid_json", "The request body is empty; it must be JSON.")
     _check_depth(raw)
     try:
         value = _decoder.decode(raw.decode())
@@ -93,6 +104,10 @@ def _read_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _decoder = json.JSONDecoder(
     parse_float=_read_float, parse_constant=_refuse_constant, object_pairs_hook=_read_pairs
 )
+
+
+def _wrong_kind(message: str) -> LlameroError:
+    return LlameroError(415, "unsupported_media_type", message)
 
 
 def _invalid(reason: str) -> LlameroError:

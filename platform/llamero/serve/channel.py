@@ -24,6 +24,11 @@ class LimitedChannel(HTTPChannel):  # type: ignore[misc]
         """Refuse a header, or an address, that is too long."""
         self._refuse(431, "A header of the request is too large.", "headers_too_large")
 
+    def _send100Continue(self) -> None:
+        """Ask for the body, unless the length it is said to have was refused."""
+        if not self.requests[-1].is_refused:
+            super()._send100Continue()
+
     def _respondToBadRequestAndDisconnect(self) -> None:
         """Refuse what is malformed, or has too many headers."""
         self._refuse(400, "The request is malformed.", "bad_request")

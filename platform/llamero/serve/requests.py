@@ -1,8 +1,10 @@
 """HTTP requests with limits that hold while bytes arrive, before Daphne queues a body in memory."""
 
+import re
 import time
 from typing import Any, ClassVar
 
+from llamero.errors import LlameroError
 from llamero.request_ids import REQUEST_ID_HEADER, make_request_id, naming_request
 from llamero.serve.direct import DirectRequest
 from llamero.serve.refusals import error_body, refuse
@@ -10,6 +12,16 @@ from llamero.serve.refusals import error_body, refuse
 # A request must be here this fast, plus a second for each SLOWEST_BYTES_PER_SECOND of its body.
 ARRIVAL_SECONDS = 20
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
+_SERVER = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+
+
+def path_of(target: bytes) -> bytes:
+    """Give the path of a target that may name the server too, as it does on the way to a proxy."""
+    server = _SERVER.match(target)
+    if server is None:
+        return target
+    path = target[server.end() :]
+    return path if path.startswith(b"/") else b"/" + path
 
 
 class LimitedRequest(DirectRequest):
@@ -48,7 +60,7 @@ class LimitedRequest(DirectRequest):
         if self.is_refused:
             self.channel.transport.abortConnection()
             return
-        super().requestReceived(command, path, version)
+        super().requestReceived(command, path_of(path), version)
 
     def handle_reply(self, message: dict[str, Any]) -> None:
         """Send a part of the answer; the last one is logged under the request's name."""
@@ -69,15 +81,17 @@ class LimitedRequest(DirectRequest):
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Answer for the server itself, in the API's error shape."""
-        kind = "invalid_request_error" if status < 500 else "server_error"
         code = "bad_request" if status < 500 else "internal_error"
+        request_id = make_request_id()
+        with naming_request(request_id):
+            document = error_body(LlameroError(status, code, body), self.uri)
         headers = [
             (b"Content-Type", b"application/json"),
             (b"X-Content-Type-Options", b"nosniff"),
-            (b"X-Request-Id", make_request_id().encode()),
+            (b"X-Request-Id", request_id.encode()),
         ]
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": error_body(body, kind, code)})
+        self.handle_reply({"type": "http.response.body", "body": document})
 
     def _refuse_size(self) -> None:
         message = f"Request body is larger than {self.max_body_bytes} bytes."

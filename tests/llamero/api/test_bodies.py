@@ -1,5 +1,7 @@
 """Bodies, methods and addresses that are wrong in themselves."""
 
+import gzip
+
 import pytest
 
 from tests.llamero.api.asgi_client import get, post, start
@@ -62,15 +64,34 @@ async def test_a_null_character_does_not_cut_the_text() -> None:
     assert (await post(URL, raw)).status == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "",
+        "application/x-www-form-urlencoded",
+        "application/json, text/plain",
+        "application/json; charset=iso-8859-1",
+        "application/json; charset=utf-16",
+    ],
+)
 async def test_other_content_types_are_415(kind: str) -> None:
     answer = await post(URL, GOOD, headers={"content-type": kind})
     assert (answer.status, answer.error["type"]) == (415, "invalid_request_error")
 
 
-async def test_json_with_a_charset_is_fine() -> None:
-    kind = "application/json; charset=utf-8"
+@pytest.mark.parametrize("parameter", ["charset=utf-8", 'Charset="UTF-8"', "x=y"])
+async def test_json_with_a_parameter_is_fine(parameter: str) -> None:
+    kind = f"Application/JSON; {parameter}"
     assert (await post(URL, GOOD, headers={"content-type": kind})).status == 200
+
+
+@pytest.mark.parametrize(("encoding", "status"), [("gzip", 415), ("br", 415), ("identity", 200)])
+async def test_a_compressed_body_is_refused_by_name(encoding: str, status: int) -> None:
+    raw = gzip.compress(GOOD) if status == 415 else GOOD
+    answer = await post(URL, raw, headers={"content-encoding": encoding})
+    assert answer.status == status
+    assert status == 200 or "Content-Encoding" in answer.error["message"]
 
 
 async def test_multipart_is_415() -> None:

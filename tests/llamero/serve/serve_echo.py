@@ -19,8 +19,10 @@ async def echo_size(scope: Any, receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    import llamero.serve.requests as requests
+    from llamero.serve import refusals, requests
 
+    # Every refused client of a test waits as long.
+    refusals.LINGER_SECONDS = 0.5
     requests.ARRIVAL_SECONDS = int(os.environ.get("ARRIVAL_SECONDS", "20"))
     options = ServeOptions(
         host="127.0.0.1",

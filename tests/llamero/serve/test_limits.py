@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from llamero.serve.requests import path_of
 from tests.processes import child_environment, find_free_port, is_listening, wait_until
 
 HEAD = b"POST /echo?key=secret HTTP/1.1\r\nHost: a\r\n"
@@ -77,6 +78,41 @@ def test_a_chunked_body_over_the_cap_is_refused_while_it_arrives(port: int) -> N
     head, body = exchange(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 40)
     assert head.startswith(b"HTTP/1.1 413")
     assert json.loads(body)["error"]["code"] == "request_too_large"
+
+
+def test_a_body_that_is_too_large_is_not_asked_for(port: int) -> None:
+    expecting = HEAD + b"Expect: 100-continue\r\n"
+    head, body = exchange(port, expecting + b"Content-Length: 100001\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 413")
+    assert b"100 Continue" not in body
+    small = expecting + b"Connection: close\r\nContent-Length: 2\r\n\r\n"
+    head, body = exchange(port, small, b"{}")
+    assert head.startswith(b"HTTP/1.1 100 Continue")
+    assert b"HTTP/1.1 200" in body
+
+
+@pytest.mark.parametrize("path", [b"/v1/messages", b"/m/x/v1/messages?beta=true"])
+def test_anthropics_clients_are_refused_in_their_words(port: int, path: bytes) -> None:
+    request = b"POST " + path + b" HTTP/1.1\r\nHost: a\r\nContent-Length: 100001\r\n\r\n"
+    head, body = exchange(port, request)
+    assert head.startswith(b"HTTP/1.1 413")
+    document = json.loads(body)
+    assert (document["type"], document["error"]["type"]) == ("error", "request_too_large")
+    assert f"Request-Id: {document['request_id']}".encode() in head
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        (b"/v1/models?x=http://a/", b"/v1/models?x=http://a/"),
+        (b"http://127.0.0.1:8000/v1/models", b"/v1/models"),
+        (b"HTTPS://host", b"/"),
+        (b"http://host?x", b"/?x"),
+        (b"*", b"*"),
+    ],
+)
+def test_a_target_may_name_the_server(target: bytes, path: bytes) -> None:
+    assert path_of(target) == path
 
 
 def test_a_refused_request_is_never_run(port: int) -> None:
