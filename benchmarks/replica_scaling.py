@@ -73,7 +73,7 @@ class Bench:
     async def measure(self, num_replicas: int) -> float:
         """Give the tokens per second of full replicas, all that is computed included."""
         dispatcher = Dispatcher(
-            self.broker.url, publish_ticket=lambda _: self.client.send_tickets(1)
+            self.broker.url, publish_ticket=lambda replica: self.client.send_tickets({replica: 1})
         )
         number = self.options.streams * num_replicas
         began = time.perf_counter()

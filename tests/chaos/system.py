@@ -1,4 +1,4 @@
-"""All parts as separate services over a real, tiny model: each may be stopped alone."""
+"""All parts as separate services over a real model: each may be stopped alone."""
 
 import contextlib
 import signal
@@ -81,9 +81,12 @@ class Part:
 class System:
     """A broker, a control worker, gateways, and a node agent at each of some places."""
 
-    def __init__(self, folder: Path, control: Place, nodes: Sequence[Place]) -> None:
+    def __init__(
+        self, folder: Path, control: Place, nodes: Sequence[Place], model: Path | None
+    ) -> None:
         self.folder = folder
         self.control_place = control
+        self._model = model or folder / "tiny.gguf"
         self._port = find_free_port()
         # Clients of this machine use the socket; other hosts come over TCP.
         options = {"port": str(self._port), "bind": control.address, "protected-mode": "no"}
@@ -144,10 +147,10 @@ class System:
         self.broker.stop()
 
     def _prepare(self) -> None:
-        path = self.folder / "tiny.gguf"
-        write_tiny_model(path)
+        if not self._model.exists():
+            write_tiny_model(self._model)
         manage(self.home, "migrate", "--verbosity=0")
-        program = PREPARE_PROGRAM.format(path=str(path), slug=MODEL, profile=PROFILE)
+        program = PREPARE_PROGRAM.format(path=str(self._model), slug=MODEL, profile=PROFILE)
         manage(self.home, "shell", "--verbosity=0", "-c", program)
 
     def _start_gateway(self) -> None:
@@ -175,6 +178,7 @@ class System:
             LLAMERO_REDIS_URL=f"redis://{address}:{self._port}/0",
             LLAMERO_ALLOWED_HOSTS=address,
             LLAMERO_DRAIN_SECONDS=DRAIN_SECONDS,
+            LLAMERO_WEB_DRAIN_SECONDS=DRAIN_SECONDS,
             **extra,
         )
         return Part([*place.prefix, *command], environment, self.folder / f"{name}.log")
@@ -185,10 +189,12 @@ def _manage() -> list[str]:
 
 
 @contextlib.contextmanager
-def open_system(control: Place, nodes: Sequence[Place]) -> Iterator[System]:
-    """Build a system with ready replicas, and tear it down."""
+def open_system(
+    control: Place, nodes: Sequence[Place], model: Path | None = None
+) -> Iterator[System]:
+    """Build a system with ready replicas of a model, a tiny one unless told, and tear it down."""
     with tempfile.TemporaryDirectory(prefix="chaos") as folder:
-        system = System(Path(folder), control, nodes)
+        system = System(Path(folder), control, nodes, model)
         try:
             for port in system.ports:
                 system.wait_until_listening(port)

@@ -15,6 +15,7 @@ from tests.chaos.system import Place, System, open_system
 from tests.chaos.tally import Tally
 from tests.chaos.trial import NotHere, Size, Trial
 from tests.chaos.trials.restarts import make_question
+from tests.models import fetch_smollm2
 from tests.processes import ROOT, child_environment, wait_until
 
 SUBNET = "10.213.77"
@@ -99,7 +100,10 @@ def open_network() -> Iterator[Network]:
 
 async def cut_worker(tally: Tally, size: Size) -> None:
     """The cable of a worker is pulled for half a minute: all its streams go on elsewhere."""
-    with open_network() as network, open_system(network.control, network.workers) as system:
+    with (
+        open_network() as network,
+        open_system(network.control, network.workers, fetch_smollm2()) as system,
+    ):
         places = {place.name: place for place in network.workers}
         for number in range(size.rounds):
             texts = await _ask_all(system, number)
