@@ -6,7 +6,8 @@
 local MAX_LEAD = 0.5
 local MAX_MARKS = 8192
 -- A slot that has nothing else to do leaves a job to the replica that is warm for it as long as
--- computing what is warm there would take, but no longer than this.
+-- computing what is warm there would take, within these bounds; a ticket takes some milliseconds.
+local MIN_HOLD_SECONDS = 0.02
 local MAX_HOLD_SECONDS = 0.25
 -- One that has other work leaves it that many times longer.
 local PATIENCE_BESIDE_WORK = 8
@@ -70,15 +71,16 @@ end
 
 -- Mean a waiting job for a replica. One that has a free slot for it should take it at once, so
 -- that others need not wait before they take it.
-local function send_home(job, home, marks, deadline, time)
-  local pace = prompt_pace(home.replica)
-  local hold = pace > 0 and home.lead * pace or MAX_HOLD_SECONDS
-  if home.lead == 0 then hold = 0 end
-  redis.call('HSET', JOB .. job, 'home', home.replica,
-    'hold', exact(math.min(hold, MAX_HOLD_SECONDS)))
+local function send_home(job, home, deadline, time)
+  local hold = 0
+  if home.lead > 0 then
+    local pace = prompt_pace(home.replica)
+    hold = pace > 0 and home.lead * pace or MAX_HOLD_SECONDS
+    hold = math.max(MIN_HOLD_SECONDS, math.min(MAX_HOLD_SECONDS, hold))
+  end
+  redis.call('HSET', JOB .. job, 'home', home.replica, 'hold', exact(hold))
   if home.is_free then redis.call('HSET', JOB .. job, 'passed', exact(time)) end
   redis.call('ZADD', DUE .. home.replica, deadline, job)
-  note_warm(home.replica, marks, time)
 end
 
 -- Those of replicas that have a sleeping slot.

@@ -41,10 +41,10 @@ redis.call('SADD', BACKLOG, deployment)
 redis.call('ZADD', GATEWAYS, time, gateway)
 note_use(deployment)
 
-local marks, ticket, has_spare = read_marks(ARGV[14]), '', 0
-local home = choose_home(replicas, marks)
+local ticket, has_spare = '', 0
+local home = choose_home(replicas, read_marks(ARGV[14]))
 if home then
-  send_home(job, home, marks, ARGV[5], time)
+  send_home(job, home, ARGV[5], time)
   if home.is_free then
     ticket = home.replica
     has_spare = num_sleeping > sleeping_slots({ ticket }) and 1 or 0

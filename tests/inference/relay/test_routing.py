@@ -113,9 +113,10 @@ async def test_a_slot_leaves_it_no_longer_than_computing_it_anew_takes(client, g
     home, other = await warm_up(client, gateway, jobs, prompt)
     await fill(gateway, jobs, home)
     await fill(gateway, jobs, other)
-    client.hset(keys.replica_key(home), "pace", 0.0001)
-    job, _ = await submit(gateway, prompt)
-    assert float(client.hget(keys.job_key(job.id), "hold")) == pytest.approx(160 * 0.0001)
+    for pace, hold in ((0.0005, 160 * 0.0005), (0.000001, 0.02), (1, 0.25)):
+        client.hset(keys.replica_key(home), "pace", pace)
+        job, _ = await submit(gateway, prompt)
+        assert float(client.hget(keys.job_key(job.id), "hold")) == pytest.approx(hold)
 
 
 async def test_a_slot_with_other_work_leaves_it_longer_but_not_for_ever(client, gateway, jobs):
