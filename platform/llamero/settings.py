@@ -123,6 +123,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "rest_framework",
     "corsheaders",
+    "drf_spectacular_sidecar",
     "channels",
     "llamero",
     "llamero.accounts",
@@ -257,6 +258,16 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "EXCEPTION_HANDLER": "llamero.api.errors.handle_exception",
     "UNAUTHENTICATED_USER": None,
+}
+
+# The document at /openapi.json.
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Llamero",
+    "DESCRIPTION": "Language models over OpenAI's, Anthropic's and llama-server's APIs.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVERS": [{"url": "/"}],
+    "POSTPROCESSING_HOOKS": [],
 }
 
 UNFOLD = {

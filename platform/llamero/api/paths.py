@@ -25,6 +25,7 @@ _FIRST_PARTS = frozenset(
         "health",
         "metrics",
         "nodes",
+        "openapi.json",
     }
 )
 

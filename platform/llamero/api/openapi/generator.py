@@ -1,0 +1,130 @@
+"""Makes the OpenAPI document: requests from their serializers, the rest from our descriptions."""
+
+import re
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+
+from llamero.api.openapi import (
+    answers_anthropic,
+    answers_native,
+    answers_openai,
+    answers_responses,
+    fields,
+)
+from llamero.api.openapi.operations import Operation, operation_of
+from llamero.api.openapi.shapes import TEXT, Schema, ref
+from llamero.api.paths import Dialect
+
+assert fields.EXTENSIONS, "the generator knows our fields by these"
+
+JSON, EVENTS = "application/json", "text/event-stream"
+COMPONENTS: dict[str, Schema] = {
+    name: schema
+    for answers in (answers_openai, answers_responses, answers_anthropic, answers_native)
+    for name, schema in answers.COMPONENTS.items()
+}
+_ERRORS = {
+    Dialect.OPENAI: ref("Error"),
+    Dialect.LLAMA_SERVER: ref("NativeError"),
+    Dialect.ANTHROPIC: ref("AnthropicError"),
+}
+_SECURITY_SCHEMES: dict[str, Schema] = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+    "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
+}
+_MODEL_FIELD = TEXT | {"description": "A model's name, or one of its aliases."}
+
+
+class ApiSchema(AutoSchema):  # type: ignore[misc]
+    """Describes one method of one route."""
+
+    @property
+    def operation(self) -> Operation:
+        """What is said of it."""
+        return operation_of(self.view, self.method)
+
+    def get_operation_id(self) -> str:
+        """Name it by its method and path, which no other has."""
+        words = re.findall(r"\w+", self.path)
+        return "_".join([self.method.lower(), *words])
+
+    def get_summary(self) -> str:
+        """Say what it does."""
+        return self.operation.summary
+
+    def get_description(self) -> str:
+        """Add nothing: docstrings are for who reads the code."""
+        return ""
+
+    def get_tags(self) -> list[str]:
+        """Sort routes by what they are for; those below a model's name are apart."""
+        return ["Below a model's name"] if self.path.startswith("/m/") else [self.operation.tag]
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        """Any of three headers has the key; where there is no authentication none is needed."""
+        if not self.view.get_authenticators():
+            return [{}]
+        return [{name: []} for name in _SECURITY_SCHEMES]
+
+    def get_override_parameters(self) -> list[Any]:
+        """Give headers and query parameters; a path that names a model leaves no other way to."""
+        is_named = self.path.startswith("/m/")
+        return [one for one in self.operation.parameters if not (is_named and one.name == "model")]
+
+    def get_request_serializer(self) -> Any:
+        """Give the body's serializer, or its schema."""
+        body = self.operation.body
+        return {JSON: body} if body is not None else getattr(self.view, "serializer_class", None)
+
+    def get_response_serializers(self) -> dict[Any, Any]:
+        """Give the answer, the events of a stream, and errors in the route's own shape."""
+        operation, answers = self.operation, {}
+        if operation.answer is not None:
+            answers[200, operation.media_type or JSON] = operation.answer
+        if operation.event is not None:
+            answers[200, EVENTS] = TEXT
+        error = _ERRORS[self.view.dialect]
+        return answers | {("4XX", JSON): error, ("5XX", JSON): error}
+
+    def get_serializer_name(self, serializer: Any, direction: str) -> str:
+        """Name a request's body; those of one name are told apart by where they are."""
+        name = type(serializer).__name__.removesuffix("Serializer").removesuffix("Fields")
+        prefix = "Native" if ".native." in type(serializer).__module__ else ""
+        return f"{prefix}{name}Request"
+
+    def map_parsers(self) -> list[str]:
+        """Take JSON alone."""
+        return [JSON]
+
+    def _get_response_bodies(self, direction: str = "response") -> Schema:
+        bodies: Schema = super()._get_response_bodies(direction)
+        for status, answer in bodies.items():
+            answer["description"] = "An error." if "X" in status else "The answer."
+            stream = answer["content"].get(EVENTS)
+            if stream is not None:
+                # OpenAPI 3.1 has no word for what each event of a stream holds.
+                stream["x-event"] = self.operation.event
+        return bodies
+
+
+class ApiGenerator(SchemaGenerator):  # type: ignore[misc]
+    """Describes all routes of the API."""
+
+    def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
+        """Have a view described by our words; the project's other views need none."""
+        view = super().create_view(callback, method, request)
+        self._set_schema_to_view(view, ApiSchema())
+        return view
+
+    def get_schema(self, request: Any = None, public: bool = True) -> Schema:
+        """Give the whole document."""
+        document: Schema = super().get_schema(request, public)
+        schemas = document["components"].setdefault("schemas", {})
+        for name in [name for name in schemas if name not in COMPONENTS]:
+            schemas[name].setdefault("properties", {}).setdefault("model", _MODEL_FIELD)
+        schemas |= COMPONENTS
+        document["components"]["securitySchemes"] = _SECURITY_SCHEMES
+        return document

@@ -1,0 +1,261 @@
+"""What each route does and answers. Whoever adds a route adds it here: a test looks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.views import APIView
+
+from llamero.api.anthropic.views import CountTokensView, MessagesView
+from llamero.api.native.adapters import AdaptersView
+from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
+from llamero.api.native.completion import CompletionView
+from llamero.api.native.embedding import EmbeddingView
+from llamero.api.native.infill import InfillView
+from llamero.api.native.metrics import MetricsView
+from llamero.api.native.status import HealthView, PropsView, SlotsView, SlotView
+from llamero.api.native.text import DetokenizeView, TokenizeView
+from llamero.api.openai.chat_completions import ChatCompletionsView
+from llamero.api.openai.completions import CompletionsView
+from llamero.api.openai.embeddings import EmbeddingsView
+from llamero.api.openai.models import ModelListView, ModelView
+from llamero.api.openapi.shapes import ANY_OBJECT, COUNT, FLAG, TEXT, Schema, either, ref
+from llamero.api.openapi.views import OpenApiView
+from llamero.api.rerank import RerankView
+from llamero.api.responses.create import InputTokensView, ResponsesView
+from llamero.api.responses.stored import CancelView, InputItemsView, ResponseView
+from llamero.api.runs import RunEventsView, RunView
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one view.
+
+    ``answer`` and ``event`` name components: of a whole answer, and of each event of a stream.
+    ``media_type`` is of an answer that is no JSON.
+    """
+
+    summary: str
+    tag: str
+    answer: Schema | None = None
+    event: Schema | None = None
+    media_type: str = ""
+    body: Schema | None = None
+    parameters: tuple[OpenApiParameter, ...] = ()
+
+
+def _query(name: str, description: str, schema: Schema = TEXT) -> OpenApiParameter:
+    return OpenApiParameter(name, schema, OpenApiParameter.QUERY, description=description)
+
+
+def _header(name: str, description: str) -> OpenApiParameter:
+    return OpenApiParameter(name, TEXT, OpenApiParameter.HEADER, description=description)
+
+
+_MODEL = _query("model", "The model, where neither the path nor the body names one.")
+_KEY = _header("Idempotency-Key", "One answer per key: sent again, it is repeated.")
+_RESUMABLE = _header(
+    "X-Llamero-Resumable", "`true`: the stream outlives its connection, and can be resumed."
+)
+_LAST_EVENT = _header("Last-Event-ID", "The id of the last event the client has.")
+_POSTED = (_KEY,)
+_STREAMED = (_KEY, _RESUMABLE)
+_VERSION = _header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
+_ANTHROPIC_POSTED = (_KEY, _VERSION)
+
+_CHAT, _TEXT, _VECTORS, _MODELS, _RUNS = "Chat", "Completions", "Vectors", "Models", "Runs"
+_RESPONSES = "Responses"
+_TOKENS, _SERVER = "Tokens and templates", "Server"
+
+OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
+    (ChatCompletionsView, "POST"): Operation(
+        "Answer a conversation.",
+        _CHAT,
+        ref("ChatCompletion"),
+        ref("ChatCompletionChunk"),
+        parameters=_STREAMED,
+    ),
+    (NativeChatView, "POST"): Operation(
+        "Answer a conversation; the model need not be named.",
+        _CHAT,
+        ref("ChatCompletion"),
+        ref("ChatCompletionChunk"),
+        parameters=(*_STREAMED, _MODEL),
+    ),
+    (MessagesView, "POST"): Operation(
+        "Answer a conversation, as Anthropic does.",
+        _CHAT,
+        ref("Message"),
+        ref("MessageEvent"),
+        parameters=(*_STREAMED, _VERSION),
+    ),
+    (CountTokensView, "POST"): Operation(
+        "Count the tokens of a conversation.",
+        _CHAT,
+        ref("MessageTokens"),
+        parameters=_ANTHROPIC_POSTED,
+    ),
+    (ChatTokensView, "POST"): Operation(
+        "Count the tokens of a conversation.",
+        _CHAT,
+        ref("InputTokens"),
+        parameters=(_KEY, _MODEL),
+    ),
+    (ApplyTemplateView, "POST"): Operation(
+        "Show the prompt that a conversation becomes.",
+        _TOKENS,
+        ref("Prompt"),
+        parameters=(_KEY, _MODEL),
+    ),
+    (ResponsesView, "POST"): Operation(
+        "Answer a turn of a conversation, which may be stored.",
+        _RESPONSES,
+        ref("Response"),
+        ref("ResponseEvent"),
+        parameters=_STREAMED,
+    ),
+    (InputTokensView, "POST"): Operation(
+        "Count the tokens of a turn.", _RESPONSES, ref("InputTokens"), parameters=_POSTED
+    ),
+    (ResponseView, "GET"): Operation(
+        "Give a stored response, or tell its events again.",
+        _RESPONSES,
+        ref("Response"),
+        ref("ResponseEvent"),
+        parameters=(
+            _query("stream", "`true`: its events.", FLAG),
+            _query("starting_after", "The number of the last event the client has.", COUNT),
+            _LAST_EVENT,
+        ),
+    ),
+    (ResponseView, "DELETE"): Operation(
+        "Delete a stored response.", _RESPONSES, ref("DeletedResponse")
+    ),
+    (CancelView, "POST"): Operation(
+        "Stop a response in the background.", _RESPONSES, ref("Response"), parameters=_POSTED
+    ),
+    (InputItemsView, "GET"): Operation(
+        "List the items a response was made from.",
+        _RESPONSES,
+        ref("ResponseItems"),
+        parameters=(
+            _query("limit", "How many, up to 100.", COUNT),
+            _query("order", "`desc`, the newest first, or `asc`."),
+            _query("after", "The items after this one."),
+            _query("before", "The items before this one."),
+        ),
+    ),
+    (CompletionsView, "POST"): Operation(
+        "Continue a prompt, or several.",
+        _TEXT,
+        ref("Completion"),
+        ref("CompletionChunk"),
+        parameters=_STREAMED,
+    ),
+    (CompletionView, "POST"): Operation(
+        "Continue a prompt, or several, as llama-server does.",
+        _TEXT,
+        ref("NativeCompletions"),
+        ref("NativeCompletionFrame"),
+        parameters=(*_STREAMED, _MODEL),
+    ),
+    (InfillView, "POST"): Operation(
+        "Fill a gap in a text.",
+        _TEXT,
+        ref("NativeCompletions"),
+        ref("NativeCompletionFrame"),
+        parameters=(*_STREAMED, _MODEL),
+    ),
+    (EmbeddingsView, "POST"): Operation(
+        "Turn texts into vectors.", _VECTORS, ref("Embeddings"), parameters=_POSTED
+    ),
+    (EmbeddingView, "POST"): Operation(
+        "Turn texts into vectors, as llama-server does.",
+        _VECTORS,
+        ref("NativeEmbeddings"),
+        parameters=(_KEY, _MODEL),
+    ),
+    (RerankView, "POST"): Operation(
+        "Score texts for a query.", _VECTORS, ref("Ranking"), parameters=(_KEY, _MODEL)
+    ),
+    (TokenizeView, "POST"): Operation(
+        "Cut a text into tokens.", _TOKENS, ref("Tokens"), parameters=(_KEY, _MODEL)
+    ),
+    (DetokenizeView, "POST"): Operation(
+        "Put tokens together to a text.", _TOKENS, ref("Text"), parameters=(_KEY, _MODEL)
+    ),
+    (ModelListView, "GET"): Operation(
+        "List the models this key may use.",
+        _MODELS,
+        either(ref("ModelList"), ref("AnthropicModelPage")),
+        parameters=(
+            _VERSION,
+            _query("limit", "Anthropic's: how many.", COUNT),
+            _query("after_id", "Anthropic's: the models after this one."),
+            _query("before_id", "Anthropic's: the models before this one."),
+        ),
+    ),
+    (ModelView, "GET"): Operation(
+        "Describe a model.",
+        _MODELS,
+        either(ref("Model"), ref("AnthropicModel")),
+        parameters=(_VERSION,),
+    ),
+    (PropsView, "GET"): Operation(
+        "Describe a served model and its settings.", _SERVER, ref("Props"), parameters=(_MODEL,)
+    ),
+    (PropsView, "POST"): Operation(
+        "Refused: properties belong to the deployment.",
+        _SERVER,
+        body=ANY_OBJECT,
+        parameters=(_MODEL,),
+    ),
+    (SlotsView, "GET"): Operation(
+        "List the slots of a model's replicas.",
+        _SERVER,
+        ref("Slots"),
+        parameters=(_MODEL, _query("fail_on_no_slot", "Anything: 503 where no slot is free.")),
+    ),
+    (SlotView, "POST"): Operation(
+        "Refused: slots are not shared.",
+        _SERVER,
+        body=ANY_OBJECT,
+        parameters=(_MODEL, _query("action", "save, restore or erase.")),
+    ),
+    (AdaptersView, "GET"): Operation(
+        "List the adapters that requests may choose.",
+        _SERVER,
+        ref("Adapters"),
+        parameters=(_MODEL,),
+    ),
+    (AdaptersView, "POST"): Operation(
+        "Refused: scales for everybody are set in the admin.",
+        _SERVER,
+        body={"type": "array", "items": ANY_OBJECT},
+        parameters=(_MODEL,),
+    ),
+    (MetricsView, "GET"): Operation(
+        "Measurements for Prometheus.", _SERVER, TEXT, media_type="text/plain", parameters=(_MODEL,)
+    ),
+    (HealthView, "GET"): Operation(
+        "Tell whether requests can be answered. Needs no key.", _SERVER, ref("Health")
+    ),
+    (OpenApiView, "GET"): Operation("Give this document. Needs no key.", _SERVER, ANY_OBJECT),
+    (RunEventsView, "GET"): Operation(
+        "Go on with a resumable stream, in the shape it began in.",
+        _RUNS,
+        event=TEXT,
+        parameters=(
+            _LAST_EVENT,
+            _query("starting_after", "The same; the header wins."),
+        ),
+    ),
+    (RunView, "DELETE"): Operation("Cancel a run.", _RUNS, ref("CancelledRun")),
+}
+
+
+def operation_of(view: Any, method: str) -> Operation:
+    """Find what a view does; of a route that is not described, its name is all that is known."""
+    return OPERATIONS.get((type(view), method)) or Operation(
+        type(view).__name__, "Other", ANY_OBJECT
+    )

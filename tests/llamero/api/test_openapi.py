@@ -1,0 +1,149 @@
+"""The description is valid, complete, and true of what the routes answer."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import get_resolver
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.validation import validate_schema
+
+from inference.protocol.events import Candidate, TokenLogprob, Tokens, Vectors
+from llamero.api import fields
+from llamero.api.openapi.operations import OPERATIONS
+from llamero.api.openapi.request_values import VALUES
+from llamero.api.openapi.views import write_document
+from tests.llamero.api.asgi_client import get, start
+from tests.llamero.api.described import check
+from tests.llamero.api.fakes import FakeDispatcher, say
+
+HI = [{"role": "user", "content": "Hi"}]
+STREAM = {"stream": True, "stream_options": {"include_usage": True}}
+CHOICE = Candidate(101, "e", -0.5)
+JUDGED = TokenLogprob(CHOICE, (CHOICE,))
+
+
+async def test_the_document_is_public_and_valid() -> None:
+    GENERATOR_STATS.reset()
+    answer = await get("/openapi.json", key=None)
+    validate_schema(answer.json())
+    assert not GENERATOR_STATS
+    assert answer.json()["openapi"] == "3.1.0"
+    assert (await get("/v1/openapi.json", key=None)).body == answer.body
+
+
+def test_every_route_and_method_is_described() -> None:
+    document = json.loads(write_document())
+    described = {
+        (method.upper(), path.strip("/"))
+        for path, methods in document["paths"].items()
+        for method in methods
+    }
+    routes = set(_routes())
+    assert described == {(method, path) for method, path, _ in routes}
+    assert {(view, method) for method, _, view in routes} == set(OPERATIONS)
+
+
+def test_every_field_of_a_request_is_described() -> None:
+    for view, _ in OPERATIONS:
+        serializer = getattr(view, "serializer_class", None)
+        for name, field in serializer().fields.items() if serializer else ():
+            owners = [f"{kind.__name__}.{name}" for kind in serializer.__mro__]
+            if isinstance(field, fields.AnyValue):
+                assert {name, *owners} & set(VALUES), f"request_values.py lacks {owners[0]}"
+
+
+def test_operations_have_ids_of_their_own() -> None:
+    document = json.loads(write_document())
+    ids = [one["operationId"] for path in document["paths"].values() for one in path.values()]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "body"),
+    [
+        ("POST", "/v1/chat/completions", {"messages": HI}),
+        ("POST", "/v1/chat/completions", {"messages": HI, "logprobs": True, "top_logprobs": 1}),
+        ("POST", "/v1/chat/completions", {"messages": HI, "n": 2, "prompt_logprobs": 1}),
+        ("POST", "/v1/chat/completions", {"messages": HI, "verbose": True}),
+        ("POST", "/v1/chat/completions", {"messages": HI, "timings_per_token": True} | STREAM),
+        ("POST", "/v1/chat/completions", {"messages": HI, "logprobs": True} | STREAM),
+        ("POST", "/v1/chat/completions", {"messages": HI, "return_progress": True} | STREAM),
+        ("POST", "/chat/completions", {"messages": HI}),
+        ("POST", "/v1/chat/completions/input_tokens", {"messages": HI}),
+        ("POST", "/apply-template", {"messages": HI}),
+        ("POST", "/v1/messages", {"messages": HI, "max_tokens": 5}),
+        ("POST", "/v1/messages", {"messages": HI, "max_tokens": 5, "stream": True}),
+        ("POST", "/v1/messages", {"messages": HI}),
+        ("POST", "/v1/messages/count_tokens", {"messages": HI}),
+        ("POST", "/v1/completions", {"prompt": ["a", "b"], "echo": True, "logprobs": 1}),
+        ("POST", "/v1/completions", {"prompt": "a", "logprobs": 0} | STREAM),
+        ("POST", "/m/smol/v1/completions", {"prompt": "a"}),
+        ("POST", "/completion", {"prompt": "a", "n_probs": 1}),
+        ("POST", "/completion", {"prompt": ["a", "b"], "response_fields": ["content"]}),
+        ("POST", "/completion", {"prompt": "a", "stream": True, "timings_per_token": True}),
+        ("POST", "/completion", {"prompt": "a", "n_probs": 1, "post_sampling_probs": True}),
+        ("POST", "/tokenize", {"content": "a", "with_pieces": True}),
+        ("POST", "/tokenize", {"content": "a"}),
+        ("POST", "/detokenize", {"tokens": [97]}),
+        ("POST", "/v1/embeddings", {"model": "mini", "input": "a"}),
+        ("POST", "/v1/embeddings", {"model": "mini", "input": "a", "encoding_format": "base64"}),
+        ("POST", "/embedding", {"model": "mini", "content": "a"}),
+        ("POST", "/infill", {"input_prefix": "a", "input_suffix": "b"}),
+        ("POST", "/rerank", {"query": "a", "documents": ["b"]}),
+        ("GET", "/v1/models", None),
+        ("GET", "/v1/models/smol", None),
+        ("GET", "/v1/models/nothing", None),
+        ("GET", "/props", None),
+        ("POST", "/props", {}),
+        ("GET", "/slots", None),
+        ("POST", "/slots/0", {}),
+        ("GET", "/lora-adapters", None),
+        ("POST", "/lora-adapters", {}),
+        ("GET", "/health", None),
+        ("GET", "/v1/runs/run_1/events", None),
+        ("DELETE", "/v1/runs/run_1", None),
+    ],
+)
+async def test_answers_are_as_described(
+    dispatcher: FakeDispatcher, method: str, url: str, body: Any
+) -> None:
+    dispatcher.script = _speak
+    answer = await start(method, url, body and {"model": "smol"} | body).finish()
+    assert answer.status < 500 or answer.status in (501, 503)
+    check(method, url, answer)
+
+
+@pytest.mark.parametrize("url", ["/v1/models", "/v1/models/smol"])
+async def test_answers_in_anthropics_words_are_as_described(url: str) -> None:
+    answer = await get(url, headers={"anthropic-version": "2023-06-01"})
+    assert answer.status == 200
+    check("GET", url, answer)
+
+
+async def test_refusals_are_as_described() -> None:
+    for url in ("/v1/chat/completions", "/v1/messages", "/completion"):
+        for body, key in ((b"{", None), (b"{}", "x"), (b"[]", None)):
+            chosen = {} if key is None else {"key": key}
+            answer = await start("POST", url, body, **chosen).finish()  # type: ignore[arg-type]
+            assert 400 <= answer.status < 500
+            check("POST", url, answer)
+
+
+def _speak(job: Any) -> Any:
+    if not hasattr(job, "num_logprobs"):
+        return [Vectors(0, 1, ("AACAPw==",) * len(job.inputs)), say("")[-1]]
+    started, *_, done = say("a")
+    return [started, Tokens("e", (101,), (JUDGED,) if job.num_logprobs is not None else ()), done]
+
+
+def _routes() -> Iterator[tuple[str, str, type]]:
+    for pattern in get_resolver("llamero.api.urls").url_patterns:
+        path = str(pattern.pattern)
+        for converter in ("str:", "path:"):
+            path = path.replace(f"<{converter}", "{")
+        view = pattern.callback.cls
+        for method in ("get", "post", "put", "patch", "delete"):
+            if hasattr(view, method):
+                yield method.upper(), path.replace(">", "}"), view
