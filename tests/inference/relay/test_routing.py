@@ -73,7 +73,7 @@ async def test_a_warm_replica_may_be_busier_by_half_its_slots_at_most(client, ga
     home, other = await warm_up(client, gateway, jobs, prompt)
     tickets = [(await submit(gateway, prompt))[1].ticket_for for _ in range(5)]
     assert tickets[:2] == [home, home]
-    assert tickets.count(other) >= 2
+    assert 0 <= tickets.count(home) - tickets.count(other) <= NUM_SLOTS / 2 + 1
 
 
 async def test_little_that_is_warm_counts_little(client, gateway, jobs):
@@ -186,5 +186,6 @@ async def test_what_is_remembered_is_bounded(client, gateway, jobs):
     key = keys.PREFIXES["WARM"] + home
     client.zadd(key, {f"16.{number}": number for number in range(9000)})
     await submit(gateway, prompt)
+    jobs.take(home)
     assert client.zcard(key) == 8192
     assert 0 < client.ttl(key) <= keys.WARM_SECONDS
