@@ -3,21 +3,28 @@
 Every API that chats, and the socket, brings its requests into this form.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inference.protocol.text import RenderChat
+from llamero import dispatch
 from llamero.accounts.selectors import Caller
 from llamero.api.generation import GenerationSettings, Keep, Prompt, open_run
 from llamero.api.questions import ask_prompt
 from llamero.api.run import GenerationRun
+from llamero.api.threads import run_in_thread
 from llamero.api.turn import AS_THE_MODEL_LIKES, NO_TOOLS, ReasoningWish, ToolUse, TurnFormat
+from llamero.api.turn.choosing import choose_format, describe_tools, template_variables
+from llamero.api.turn.constraint import constrain
 from models_registry.selectors import ServedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """A validated chat request. ``prefill`` is the beginning of the answer, where it is given."""
+    """A validated chat request. ``prefill`` is the beginning of the answer, where it is given.
+
+    ``is_legacy``: its tools came as OpenAI's older ``functions``, and calls go back in that way.
+    """
 
     messages: tuple[dict[str, Any], ...]
     prefill: str = ""
@@ -25,6 +32,7 @@ class ChatRequest:
     include_usage: bool = False
     template_kwargs: dict[str, Any]
     tools: ToolUse = NO_TOOLS
+    is_legacy: bool = False
     reasoning: ReasoningWish = AS_THE_MODEL_LIKES
 
 
@@ -41,18 +49,25 @@ class PreparedChat:
 
 async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> PreparedChat:
     """Render the messages, and settle how the model answers; raises LlameroError or EngineError."""
+    facts = await dispatch.get_dispatcher().facts(served.deployment)
+    template, tools, wish = facts.chat_template, request.tools, request.reasoning
     question = RenderChat(
         messages=request.messages,
-        template_kwargs=request.template_kwargs,
+        tools=describe_tools(tools),
+        template_kwargs=template_variables(wish, request.template_kwargs),
         prefill=request.prefill,
     )
     rendered = await ask_prompt(served.deployment, question)
+    turn = choose_format(template, rendered.prompt, tools, wish)
+    settings = request.settings
+    if not turn.is_plain:
+        may_reason = wish.is_enabled is not False and not request.prefill
+        sampling = await run_in_thread(
+            lambda: constrain(settings.sampling, turn, tools, may_reason=may_reason)
+        )
+        settings = replace(settings, sampling=sampling)
     return PreparedChat(
-        served=served,
-        text=rendered.prompt,
-        prompt=rendered.tokens,
-        settings=request.settings,
-        turn=TurnFormat(),
+        served=served, text=rendered.prompt, prompt=rendered.tokens, settings=settings, turn=turn
     )
 
 

@@ -16,21 +16,18 @@ from inference.protocol.events import (
 )
 from llamero.api.errors import from_failed
 from llamero.api.run import GenerationRun
+from llamero.api.turn import Piece, TurnFormat, TurnReader, finish_word
 
-FINISH_WORDS = {
-    FinishReason.EOS: "stop",
-    FinishReason.STOP: "stop",
-    FinishReason.LENGTH: "length",
-    FinishReason.CANCELLED: "stop",
-}
 _NOTHING = Done(FinishReason.LENGTH, 0, 0, 0)
 
 
 @dataclass(slots=True)
 class Choice:
-    """One finished choice."""
+    """One finished choice. Of a turn that is read, ``pieces`` are what it is made of."""
 
     index: int
+    reader: TurnReader | None = None
+    pieces: list[Piece] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
@@ -46,7 +43,12 @@ class Choice:
     @property
     def finish_reason(self) -> str:
         """OpenAI's word for why it ended."""
-        return FINISH_WORDS[self.done.finish_reason]
+        return finish_word(self.done.finish_reason, self.reader)
+
+    @property
+    def num_reasoning_tokens(self) -> int:
+        """How many of its tokens are reasoning."""
+        return self.reader.num_reasoning_tokens if self.reader else 0
 
     @property
     def mean_logprob(self) -> float:
@@ -55,9 +57,13 @@ class Choice:
         return sum(chosen) / len(chosen) if chosen else 0.0
 
 
-async def collect(run: GenerationRun, num_choices: int) -> list[Choice]:
+async def collect(
+    run: GenerationRun, num_choices: int, turn: TurnFormat | None = None
+) -> list[Choice]:
     """Read a run to its end and close it; a choice that failed fails the request."""
     choices = [Choice(index) for index in range(num_choices)]
+    if turn is not None and not turn.is_plain:
+        choices = [Choice(index, turn.reader(index)) for index in range(num_choices)]
     try:
         async for index, event in run:
             choice = choices[index]
@@ -66,12 +72,16 @@ async def collect(run: GenerationRun, num_choices: int) -> list[Choice]:
                     choice.texts.append(event.text)
                     choice.token_ids.extend(event.token_ids)
                     choice.logprobs.extend(event.logprobs)
+                    if choice.reader:
+                        choice.pieces += choice.reader.feed(event.text, len(event.token_ids))
                 case PromptLogprobs():
                     place_logprobs(choice.prompt_logprobs, event)
                 case Started():
                     choice.slot = event.slot
                 case Done():
                     choice.done = event
+                    if choice.reader:
+                        choice.pieces += choice.reader.finish()
                 case Failed():
                     raise from_failed(event)
     finally:
@@ -87,7 +97,9 @@ def place_logprobs(told: list[TokenLogprob], event: PromptLogprobs) -> None:
     told[event.first_index : event.first_index + len(event.logprobs)] = event.logprobs
 
 
-def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:
+def usage_object(
+    ends: Sequence[Done], num_choices: int, num_reasoning_tokens: int = 0
+) -> dict[str, Any]:
     """Count a request: a prompt with several choices counts once, as computed or cached."""
     num_prompt = sum(end.num_prompt_tokens for end in ends[::num_choices])
     num_cached = sum(
@@ -101,7 +113,7 @@ def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:
         "total_tokens": num_prompt + num_completion,
         "prompt_tokens_details": {"cached_tokens": num_cached, "audio_tokens": 0},
         "completion_tokens_details": {
-            "reasoning_tokens": 0,
+            "reasoning_tokens": num_reasoning_tokens,
             "audio_tokens": 0,
             "accepted_prediction_tokens": 0,
             "rejected_prediction_tokens": 0,

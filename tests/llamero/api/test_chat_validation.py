@@ -85,7 +85,7 @@ for _ in range(50):
         ({"logit_bias": {"5": True}}, "logit_bias"),
         ({"logit_bias": {str(i): 1 for i in range(301)}}, "logit_bias"),
         ({"logit_bias": 5}, "logit_bias"),
-        ({"tools": [{"type": "function"}]}, "tools"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function"),
         ({"tools": {}}, "tools"),
         ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
         ({"response_format": {"type": "xml"}}, "response_format"),

@@ -17,6 +17,7 @@ from llamero.api.openai.envelope import Envelope, make_envelope
 from llamero.api.openai.extras import wanted_extras
 from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.openai.recipes import ChatRecipe
+from llamero.api.openai.turns import TurnShape, message_of
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
 from llamero.api.sse import openai_error
 from models_registry.selectors import ServedModel
@@ -59,14 +60,16 @@ class ChatCompletionsView(AsyncAPIView):
             envelope=envelope,
             num_choices=settings.num_choices,
             include_usage=self.chat.include_usage,
+            shape=TurnShape(turn=chat.turn, is_legacy=self.chat.is_legacy),
             extras=wanted_extras(settings, [chat.prompt]),
         )
         keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_chat(chat=chat, caller=caller, keep=keep)
         if settings.stream:
             return await stream_answer(run, recipe, self.run_id, settings.pacing)
-        choices = await collect(run, settings.num_choices)
-        document = _completion(envelope, choices, has_logprobs=settings.num_logprobs is not None)
+        choices = await collect(run, settings.num_choices, chat.turn)
+        has_logprobs = settings.num_logprobs is not None
+        document = _completion(envelope, choices, recipe.shape, has_logprobs=has_logprobs)
         if settings.num_prompt_logprobs is not None:
             document["prompt_logprobs"] = prompt_logprobs(choices[0].prompt_logprobs)
         if settings.is_verbose:
@@ -76,17 +79,20 @@ class ChatCompletionsView(AsyncAPIView):
         return json_response(document)
 
 
-def _completion(envelope: Envelope, choices: list[Choice], *, has_logprobs: bool) -> dict[str, Any]:
+def _completion(
+    envelope: Envelope, choices: list[Choice], shape: TurnShape, *, has_logprobs: bool
+) -> dict[str, Any]:
+    num_reasoning = sum(choice.num_reasoning_tokens for choice in choices)
     return envelope.document("chat.completion") | {
         "choices": [
             {
                 "index": choice.index,
-                "message": {"role": "assistant", "content": choice.text, "refusal": None},
+                "message": message_of(choice, shape),
                 "logprobs": chat_logprobs(choice.logprobs) if has_logprobs else None,
-                "finish_reason": choice.finish_reason,
+                "finish_reason": shape.finish_reason(choice.finish_reason),
             }
             for choice in choices
         ],
-        "usage": usage_object([choice.done for choice in choices], len(choices)),
+        "usage": usage_object([choice.done for choice in choices], len(choices), num_reasoning),
         "timings": timings_object(choices[0].done),
     }

@@ -4,15 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from llamero.api.chat import ChatRequest
-from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, validate
+from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
 from llamero.api.messages import read_messages
+from llamero.api.openai.reasoning import read_reasoning_wish
 from llamero.api.openai.settings import (
     OpenAISerializer,
     read_include_usage,
     read_prompt_logprobs,
     read_settings,
 )
-from llamero.errors import InvalidValue, NotSupported
+from llamero.api.openai.tools import read_tool_use
+from llamero.api.turn import CallMode, ToolUse
+from llamero.errors import InvalidValue
 
 # What a template is given by the server; a client may not speak over it.
 _RESERVED_VARIABLES = frozenset(
@@ -38,16 +41,25 @@ class ChatSerializer(OpenAISerializer):
     logprobs = StrictBoolean(required=False)
     top_logprobs = StrictInteger(0, 20, required=False)
     tools = AnyValue(required=False)
+    tool_choice = AnyValue(required=False)
+    parallel_tool_calls = StrictBoolean(required=False)
     functions = AnyValue(required=False)
+    function_call = AnyValue(required=False)
+    reasoning_format = StrictString(required=False)
+    reasoning_effort = StrictString(required=False)
+    thinking_budget_tokens = StrictInteger(-1, required=False)
+    reasoning_budget_tokens = StrictInteger(-1, required=False)
+    reasoning_budget = StrictInteger(-1, required=False)
     chat_template_kwargs = AnyValue(required=False)
 
 
 def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     """Validate a body; raises ValidationError or LlameroError."""
     fields = validate(ChatSerializer, body)
-    for name in ("tools", "functions"):
-        _refuse_tools(name, fields.get(name))
     include_usage = read_include_usage(fields)
+    template_kwargs = _read_template_kwargs(fields.get("chat_template_kwargs"))
+    tools = read_tool_use(fields)
+    _refuse_two_grammars(fields, tools)
     return ChatRequest(
         messages=read_messages(fields["messages"]),
         settings=read_settings(
@@ -57,7 +69,10 @@ def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
             num_prompt_logprobs=read_prompt_logprobs(fields),
         ),
         include_usage=include_usage,
-        template_kwargs=_read_template_kwargs(fields.get("chat_template_kwargs")),
+        template_kwargs=template_kwargs,
+        tools=tools,
+        is_legacy=bool(fields.get("functions")),
+        reasoning=read_reasoning_wish(fields, template_kwargs),
     )
 
 
@@ -69,12 +84,13 @@ def _read_logprobs(fields: dict[str, Any]) -> int | None:
     return None
 
 
-def _refuse_tools(name: str, value: Any) -> None:
-    if value is None or value == []:
+def _refuse_two_grammars(fields: dict[str, Any], tools: ToolUse) -> None:
+    """Calls have a grammar of their own. An answer beside them may have a form, but not any."""
+    if tools.mode is CallMode.NONE:
         return
-    if not isinstance(value, list):
-        raise InvalidValue(name, f"{name} must be a list.")
-    raise NotSupported(name, f"{name} are not supported yet.")
+    for name in ("grammar", "guided_grammar"):
+        if fields.get(name):
+            raise InvalidValue(name, f"{name} is not possible with tools: these have their own.")
 
 
 def _read_template_kwargs(value: Any) -> dict[str, Any]:

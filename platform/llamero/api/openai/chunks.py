@@ -7,12 +7,13 @@ from typing import Any, Protocol
 import msgspec
 
 from inference.protocol.events import Done, Event, PromptLogprobs, TokenLogprob, Tokens
-from llamero.api.collect import FINISH_WORDS, place_logprobs, timings_object, usage_object
+from llamero.api.collect import place_logprobs, timings_object, usage_object
 from llamero.api.openai.envelope import Envelope
 from llamero.api.openai.extras import ChoiceExtras, StreamExtras
 from llamero.api.openai.logprobs import LegacyLogprobs, chat_logprobs
 from llamero.api.run import ChoiceEvent
 from llamero.api.sse import DONE, data_line, openai_error
+from llamero.api.turn import finish_word
 from llamero.errors import LlameroError
 
 encode_json = msgspec.json.Encoder().encode
@@ -145,6 +146,7 @@ class OpenAIChunks:
         self._dialect = dialect
         self._num_choices = num_choices
         self._include_usage = include_usage
+        self._num_reasoning_tokens = 0
         self._base = envelope.document(dialect.object_name)
         self._ends: list[Done | None] = [None] * (num_prompts * num_choices)
         self._extras: list[ChoiceExtras] = []
@@ -191,17 +193,19 @@ class OpenAIChunks:
             return self._before[index] + encode_json(content.text) + self._after
         if type(content) is Done:
             self._ends[index] = content
-            reason = FINISH_WORDS[content.finish_reason]
-            extra = {"timings": timings_object(content)}
-            return self._chunk(index, self._dialect.last_piece(), None, reason, extra)
+            return self._last_chunk(index, content, finish_word(content.finish_reason))
         return b""
+
+    def _last_chunk(self, index: int, done: Done, reason: str) -> bytes:
+        extra = {"timings": timings_object(done)}
+        return self._chunk(index, self._dialect.last_piece(), None, reason, extra)
 
     def end(self) -> bytes:
         """Tell the usage if it was asked for, and end."""
         if not self._include_usage:
             return DONE
         ends = [end for end in self._ends if end is not None]
-        usage = {"usage": usage_object(ends, self._num_choices)}
+        usage = {"usage": usage_object(ends, self._num_choices, self._num_reasoning_tokens)}
         if len(ends) == 1:
             usage["timings"] = timings_object(ends[0])
         return data_line(self._base | {"choices": []} | usage) + DONE

@@ -5,6 +5,7 @@ import msgspec
 from llamero.api.openai.chunks import ChatDialect, OpenAIChunks, TextDialect
 from llamero.api.openai.envelope import Envelope
 from llamero.api.openai.extras import StreamExtras
+from llamero.api.openai.turns import TurnChunks, TurnShape
 
 
 class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
@@ -13,6 +14,7 @@ class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
     envelope: Envelope
     num_choices: int
     include_usage: bool
+    shape: TurnShape
     extras: StreamExtras | None = None
 
     @property
@@ -21,7 +23,15 @@ class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
         return self.num_choices
 
     def make_writer(self) -> OpenAIChunks:
-        """Begin to write it."""
+        """Begin to write it; text that needs no reading takes the short way."""
+        if not self.shape.turn.is_plain:
+            return TurnChunks(
+                self.envelope,
+                self.shape,
+                num_choices=self.num_choices,
+                include_usage=self.include_usage,
+                extras=self.extras,
+            )
         return OpenAIChunks(
             self.envelope,
             ChatDialect(),

@@ -15,12 +15,17 @@ class CallMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A function the client can run. ``parameters`` is the JSON schema of its arguments."""
+    """A function the client can run. ``parameters`` is the JSON schema of its arguments.
+
+    Where it is strict, a schema that cannot be enforced is an error, which names the field
+    ``param``; else such arguments are any object.
+    """
 
     name: str
     description: str = ""
     parameters: dict[str, Any]
     is_strict: bool = False
+    param: str = "tools"
 
     def describe(self) -> dict[str, Any]:
         """Give the definition in the shape that chat templates expect."""

@@ -76,8 +76,9 @@ class TurnFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-def finish_word(reason: FinishReason, reader: TurnReader) -> str:
+def finish_word(reason: FinishReason, reader: TurnReader | None = None) -> str:
     """Give OpenAI's word for why a choice ended; calls that were cut off are none."""
     word = FINISH_WORDS[reason]
-    is_called = word == "stop" and reason is not FinishReason.CANCELLED
-    return "tool_calls" if is_called and reader.has_calls and reader.is_whole else word
+    if reader is None or reason not in (FinishReason.EOS, FinishReason.STOP):
+        return word
+    return "tool_calls" if reader.has_calls and reader.is_whole else word
