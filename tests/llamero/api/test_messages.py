@@ -1,15 +1,17 @@
 """Anthropic's Messages API over a fake data plane: blocks, ends, usage, events."""
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from inference.protocol.errors import ErrorCode
-from inference.protocol.events import Done, FinishReason, Started, Tokens
+from inference.protocol.events import Done, Failed, FinishReason, Started, Tokens
 from llamero.api import chat
 from llamero.api.turn import TurnFormat
+from llamero.api.turn.calls import CallableTool
+from llamero.api.turn.reasoning_styles import ReasoningStyle
 from tests.llamero.api.asgi_client import Answer, get, post
 from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, say
 
@@ -118,19 +120,111 @@ async def test_an_answer_without_words_has_no_block(dispatcher: FakeDispatcher) 
     assert types == ["message_start", "message_delta", "message_stop"]
 
 
+TURN = TurnFormat(
+    reasoning=ReasoningStyle(opening="<think>", closing="</think>"),
+    call_style="hermes",
+    tools=(CallableTool(name="look"), CallableTool(name="go")),
+    id_seed="x",
+)
+CALLS = (
+    "<think>h",
+    "m</think>I loo",
+    'k.<tool_call>\n{"name": "look", "argum',
+    'ents": {"at": "é"}}\n</tool',
+    '_call>\n<tool_call>\n{"name": "go", "arguments": {}}\n</tool_call>',
+)
+
+
 @pytest.fixture
-def turn(monkeypatch: pytest.MonkeyPatch) -> Callable[[TurnFormat], None]:
-    """Have every chat read in a given way."""
+def calling(monkeypatch: pytest.MonkeyPatch, dispatcher: FakeDispatcher) -> None:
+    """Have the model think and call tools."""
     prepare = chat.prepare_chat
 
-    def use(turn: TurnFormat) -> None:
-        async def prepare_with_turn(**options: Any) -> chat.PreparedChat:
-            prepared = await prepare(**options)
-            return chat.replace(prepared, turn=turn)
+    async def prepare_with_turn(**options: Any) -> chat.PreparedChat:
+        return replace(await prepare(**options), turn=TURN)
 
-        monkeypatch.setattr("llamero.api.anthropic.views.prepare_chat", prepare_with_turn)
+    monkeypatch.setattr("llamero.api.anthropic.views.prepare_chat", prepare_with_turn)
+    dispatcher.script = lambda job: say(*CALLS)
 
-    return use
+
+@pytest.mark.usefixtures("calling")
+async def test_thoughts_and_calls_are_blocks_of_their_own() -> None:
+    message = (await post(URL, HI)).json()
+    thinking, text, look, go = message["content"]
+    assert (thinking["type"], thinking["thinking"]) == ("thinking", "hm")
+    assert thinking["signature"]
+    assert text == {"type": "text", "text": "I look."}
+    assert (look["type"], look["name"], look["input"]) == ("tool_use", "look", {"at": "é"})
+    assert (go["name"], go["input"]) == ("go", {})
+    assert look["id"].startswith("toolu_")
+    assert look["id"] != go["id"]
+    assert message["stop_reason"] == "tool_use"
+    assert message["usage"]["output_tokens_details"]["thinking_tokens"] == 2
+
+
+@pytest.mark.usefixtures("calling")
+async def test_a_stream_of_blocks_is_the_whole_message() -> None:
+    whole = (await post(URL, HI)).json()["content"]
+    events = events_of(await post(URL, HI | {"stream": True}))
+    assert assemble(events) == whole
+    assert [event["index"] for event in events if event["type"] == "content_block_stop"] == [
+        *range(4)
+    ]
+    assert events[-2]["delta"]["stop_reason"] == "tool_use"
+    assert sum(event["type"] == "ping" for event in events) == 1
+
+
+@pytest.mark.usefixtures("calling")
+async def test_hidden_thoughts_have_a_signature_and_no_words() -> None:
+    body = HI | {"thinking": {"type": "adaptive", "display": "omitted"}}
+    whole = (await post(URL, body)).json()["content"]
+    assert (whole[0]["thinking"], bool(whole[0]["signature"])) == ("", True)
+    assert assemble(events_of(await post(URL, body | {"stream": True}))) == whole
+
+
+@pytest.mark.usefixtures("calling")
+async def test_a_call_that_was_cut_off_is_not_to_be_made(dispatcher: FakeDispatcher) -> None:
+    dispatcher.script = lambda job: say(*CALLS[:3], reason=FinishReason.LENGTH)
+    message = (await post(URL, HI)).json()
+    assert message["stop_reason"] == "max_tokens"
+    assert message["content"][-1]["input"] == {}
+    dispatcher.script = lambda job: say(*CALLS[:3])
+    assert (await post(URL, HI)).json()["stop_reason"] == "end_turn"
+
+
+def assemble(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put the blocks of a stream together as a client does."""
+    blocks: list[dict[str, Any]] = []
+    inputs: dict[int, str] = {}
+    for event in events:
+        if event["type"] == "content_block_start":
+            blocks.append(dict(event["content_block"]))
+        elif event["type"] == "content_block_delta":
+            delta = dict(event["delta"])
+            kind = delta.pop("type")
+            assert event["index"] == len(blocks) - 1
+            if kind == "input_json_delta":
+                inputs[event["index"]] = inputs.get(event["index"], "") + delta["partial_json"]
+            else:
+                ((name, text),) = delta.items()
+                blocks[-1][name] += text
+    for index, text in inputs.items():
+        blocks[index]["input"] = json.loads(text)
+    return blocks
+
+
+@pytest.mark.usefixtures("calling")
+async def test_a_stream_is_gone_on_with_after_any_event() -> None:
+    headers = {"x-llamero-resumable": "true"}
+    answer = await post(URL, HI | {"stream": True}, headers=headers)
+    events = [event for event in answer.body.split(b"\n\n") if event.startswith(b"id: ")]
+    assert [event.split(b"\n")[0] for event in events] == [
+        b"id: %d" % number for number in range(1, len(events) + 1)
+    ]
+    address = f"/v1/runs/{answer.headers['x-llamero-run']}/events"
+    for place in (0, 3, len(events) - 1):
+        rest = await get(address, headers={"last-event-id": str(place)} if place else {})
+        assert rest.body == b"".join(event + b"\n\n" for event in events[place:])
 
 
 async def test_prompts_are_counted_without_a_job(dispatcher: FakeDispatcher) -> None:
@@ -141,8 +235,6 @@ async def test_prompts_are_counted_without_a_job(dispatcher: FakeDispatcher) -> 
 
 
 async def test_a_failure_after_the_first_word_is_an_error_event(dispatcher: FakeDispatcher) -> None:
-    from inference.protocol.events import Failed
-
     failed = Failed(ErrorCode.ENGINE_LOST, "Gone.", True)
     dispatcher.script = lambda job: [Started(0, 0), Tokens("x", (5,)), failed]
     *_, last = events_of(await post(URL, HI | {"stream": True}))

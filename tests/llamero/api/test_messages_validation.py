@@ -198,11 +198,11 @@ async def test_calls_results_and_thoughts_are_told_in_the_templates_words(
     assert system == {"role": "system", "content": "Be kind."}
     assert first == {"role": "user", "content": "Hi"}
     assert (answer["content"], answer["reasoning_content"]) == ("I look.", "hm")
-    assert [call["id"] for call in answer["tool_calls"]] == ["toolu_1", "2"]
+    assert [call["id"] for call in answer["tool_calls"]] == ["1", "2"]
     assert answer["tool_calls"][0]["function"]["name"] == "look"
     assert [result["role"] for result in results] == ["tool", "tool"]
     assert [result["content"] for result in results] == ["seen", "Error: no"]
-    assert [result["tool_call_id"] for result in results] == ["toolu_1", "2"]
+    assert [result["tool_call_id"] for result in results] == ["1", "2"]
     assert last == {"role": "user", "content": "And?"}
 
 

@@ -37,5 +37,4 @@ def _complete(
 ) -> dict[str, Any]:
     blocks = make_blocks(pieces, hides_thinking=shape.hides_thinking)
     message = shape.envelope(blocks, shape.describe_usage(done, reader))
-    has_calls = reader is not None and reader.has_calls
-    return message | shape.describe_end(done, has_calls=has_calls)
+    return message | shape.describe_end(done, reader)

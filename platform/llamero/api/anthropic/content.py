@@ -1,6 +1,7 @@
 """The pieces of an answer as Anthropic's content blocks: their names, ids and signatures."""
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -8,10 +9,19 @@ from typing import Any
 
 from llamero.api.turn import CallArguments, CallStarted, Piece, Reasoning, Text
 
+_PREFIX = "toolu_"
+_OWN_ID = re.compile(r"toolu_([0-9a-f]{24})")
+
 
 def tool_use_id(call_id: str) -> str:
     """Give the id of a call, spelled as Anthropic's are."""
-    return f"toolu_{call_id.removeprefix('call_')}"
+    return _PREFIX + call_id.removeprefix("call_")
+
+
+def call_id(tool_use_id: str) -> str:
+    """Give the id that a template knows a call by: some models' have a form of their own."""
+    own = _OWN_ID.fullmatch(tool_use_id)
+    return f"call_{own[1]}" if own else tool_use_id.removeprefix(_PREFIX)
 
 
 def open_tool_use(piece: CallStarted) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from llamero.api.anthropic.blocks import (
     read_blocks,
     read_text_blocks,
 )
+from llamero.api.anthropic.content import call_id
 from llamero.api.messages import read_messages
 from llamero.errors import InvalidValue
 
@@ -137,7 +138,7 @@ def _translate(turn: Turn, names: dict[str, str]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [
         {
             "role": "tool",
-            "tool_call_id": result.tool_use_id,
+            "tool_call_id": call_id(result.tool_use_id),
             "name": names[result.tool_use_id],
             "content": result.text,
         }
@@ -159,7 +160,7 @@ def _translate_answer(turn: Turn, names: dict[str, str]) -> dict[str, Any]:
         names.update((call.id, call.name) for call in calls)
         message["tool_calls"] = [
             {
-                "id": call.id,
+                "id": call_id(call.id),
                 "type": "function",
                 "function": {
                     "name": call.name,

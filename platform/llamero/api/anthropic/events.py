@@ -77,8 +77,7 @@ class MessageEvents:
         reader = self._reader
         rest = b"" if reader is None else self._write_pieces(reader.finish())
         usage = self._shape.describe_usage(done, reader)
-        has_calls = reader is not None and reader.has_calls
-        end = self._shape.describe_end(done, has_calls=has_calls)
+        end = self._shape.describe_end(done, reader)
         delta = named_event({"type": "message_delta", "delta": end, "usage": usage})
         return rest + self._close_block() + delta
 

@@ -26,7 +26,8 @@ from llamero.errors import InvalidValue, NotSupported
 
 MAX_STOP_SEQUENCES = 16
 MAX_USER_ID_LENGTH = 256
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+# By Anthropic's words those that templates know.
+_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 # What has a server fetch from elsewhere, or run something.
 _REFUSED = ("mcp_servers", "container")
 
@@ -144,22 +145,27 @@ class _Thinking:
 
 def _read_thinking(fields: dict[str, Any], max_tokens: int | None) -> _Thinking:
     """Read whether the model thinks: only where it is asked to, and less than ``max_tokens``."""
-    effort = _read_config(fields.get("output_config")).get("effort")
-    if effort is not None and effort not in _EFFORTS:
-        message = f"output_config.effort must be one of {', '.join(_EFFORTS)}."
-        raise InvalidValue("output_config.effort", message)
+    effort = _read_effort(fields.get("output_config"))
     value = fields.get("thinking")
-    if value is None:
-        return _Thinking(ReasoningWish(is_enabled=False, effort=effort or ""))
-    kind = value.get("type") if isinstance(value, dict) else None
+    kind = "disabled" if value is None else value.get("type") if isinstance(value, dict) else None
     if kind == "disabled":
-        return _Thinking(ReasoningWish(is_enabled=False, effort=effort or ""))
+        return _Thinking(ReasoningWish(is_enabled=False, effort=effort))
     if kind not in ("enabled", "adaptive"):
         message = "thinking must be an object of type enabled, adaptive or disabled."
         raise InvalidValue("thinking", message)
     budget = _read_budget(value.get("budget_tokens"), max_tokens) if kind == "enabled" else None
-    wish = ReasoningWish(is_enabled=True, effort=effort or "", max_tokens=budget)
+    wish = ReasoningWish(is_enabled=True, effort=effort, max_tokens=budget)
     return _Thinking(wish, _read_display(value.get("display")))
+
+
+def _read_effort(config: Any) -> str:
+    effort = _read_config(config).get("effort")
+    if effort is None:
+        return ""
+    if not isinstance(effort, str) or effort not in _EFFORTS:
+        message = f"output_config.effort must be one of {', '.join(_EFFORTS)}."
+        raise InvalidValue("output_config.effort", message)
+    return _EFFORTS[effort]
 
 
 def _read_budget(budget: Any, max_tokens: int | None) -> int:

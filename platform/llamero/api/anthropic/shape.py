@@ -35,11 +35,11 @@ class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
             "usage": usage | {"service_tier": "standard"},
         }
 
-    def describe_end(self, done: Done, *, has_calls: bool) -> dict[str, Any]:
+    def describe_end(self, done: Done, reader: TurnReader | None) -> dict[str, Any]:
         """Give why a message ended, and at which of the client's stop sequences."""
         if done.finish_reason is FinishReason.STOP and done.stop_word in self.stop_sequences:
             return {"stop_reason": "stop_sequence", "stop_sequence": done.stop_word}
-        return {"stop_reason": self._stop_reason(done, has_calls), "stop_sequence": None}
+        return {"stop_reason": self._stop_reason(done, reader), "stop_sequence": None}
 
     def describe_prompt(self, num_cached: int) -> dict[str, Any]:
         """Count the tokens of the prompt; those that were cached are counted apart."""
@@ -58,9 +58,11 @@ class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
             usage["output_tokens_details"] = {"thinking_tokens": reader.num_reasoning_tokens}
         return usage
 
-    def _stop_reason(self, done: Done, has_calls: bool) -> str:
+    def _stop_reason(self, done: Done, reader: TurnReader | None) -> str:
+        """Give the reason of an end that the client did not name; a cut call is not to be made."""
         if done.finish_reason is not FinishReason.LENGTH:
-            return "tool_use" if has_calls else "end_turn"
+            is_called = reader is not None and reader.has_calls and reader.is_whole
+            return "tool_use" if is_called else "end_turn"
         if done.truncated and done.num_completion_tokens < self.max_tokens:
             return "model_context_window_exceeded"
         return "max_tokens"

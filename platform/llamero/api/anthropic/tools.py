@@ -1,12 +1,13 @@
 """The tools of a request as Anthropic's clients define them, and how they may be used."""
 
+import json
 import re
 from typing import Any
 
+from llamero.api.openai.tools import MAX_TOOLS, MAX_TOOLS_CHARS
 from llamero.api.turn import NO_TOOLS, CallMode, Tool, ToolUse
 from llamero.errors import InvalidValue, NotSupported
 
-MAX_TOOLS = 128
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _MODES = {
     "auto": CallMode.AUTO,
@@ -37,6 +38,9 @@ def _read_tools(value: Any) -> tuple[Tool, ...]:
         raise InvalidValue("tools", "tools must be a list.")
     if len(value) > MAX_TOOLS:
         raise InvalidValue("tools", f"tools may hold at most {MAX_TOOLS} tools.")
+    if len(json.dumps(value)) > MAX_TOOLS_CHARS:
+        message = f"tools may have at most {MAX_TOOLS_CHARS} characters of JSON."
+        raise InvalidValue("tools", message)
     read = tuple(_read_tool(tool, f"tools[{i}]") for i, tool in enumerate(value))
     names = [tool.name for tool in read]
     for i, name in enumerate(names):
@@ -63,6 +67,7 @@ def _read_tool(tool: Any, path: str) -> Tool:
         description=description or "",
         parameters=_read_schema(tool.get("input_schema"), f"{path}.input_schema"),
         is_strict=_read_flag(tool, "strict", path),
+        param=f"{path}.input_schema",
     )
 
 
