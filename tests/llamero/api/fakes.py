@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Done, Event, FinishReason, Started, Tokens
+from inference.protocol.events import TERMINAL, Done, Event, FinishReason, Started, Tokens
 from inference.protocol.replicas import (
     ModelFacts,
     ModelKind,
@@ -23,6 +23,7 @@ from inference.protocol.text import (
     Tokenize,
     Tokenized,
 )
+from inference.relay.endings import CANCELLED_EVENT
 from models_registry.selectors import ServedModel
 from tests.llamero.api.fake_answers import FakeAnswers
 from tests.llamero.played_stream import PlayedStream
@@ -169,6 +170,24 @@ class FakeDispatcher:
         stream = FakeStream(self.script(job))
         self.streams.append(stream)
         return stream
+
+    async def look(self, job_id: str) -> str:
+        self._check()
+        if all(job.id != job_id for job in self.jobs):
+            return ""
+        told = await self.history(job_id)
+        return "done" if told and isinstance(told[-1], TERMINAL) else "running"
+
+    async def history(self, job_id: str) -> list[Event]:
+        """Give what a job told up to the first moment that is still waited for."""
+        job = next((job for job in self.jobs if job.id == job_id), None)
+        told: list[Event] = []
+        for item in self.script(job) if job else ():
+            if not isinstance(item, asyncio.Event):
+                told.append(item)
+            elif not item.is_set():
+                return [*told, CANCELLED_EVENT] if job_id in self.cancelled else told
+        return told
 
     async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
         self.cancelled += jobs
