@@ -25,6 +25,7 @@ class RenderChat(msgspec.Struct, frozen=True, kw_only=True, tag="render_chat"):
 
     Control tokens come from the template only: the same marker inside message text is plain text.
     ``prefill`` is the beginning of the answer, which the model is to go on with.
+    ``no_reasoning`` are the marks around reasoning, which ends at once where a prompt opens it.
     """
 
     messages: tuple[dict[str, Any], ...]
@@ -32,6 +33,7 @@ class RenderChat(msgspec.Struct, frozen=True, kw_only=True, tag="render_chat"):
     add_generation_prompt: bool = True
     template_kwargs: dict[str, Any] = {}
     prefill: str = ""
+    no_reasoning: tuple[str, str] | None = None
 
 
 class JoinPairs(msgspec.Struct, frozen=True, kw_only=True, tag="join_pairs"):

@@ -1,6 +1,5 @@
 """How chat messages become the prompt of one model, with control tokens from its template only."""
 
-import json
 import re
 import secrets
 from collections.abc import Sequence
@@ -10,12 +9,9 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
 from inference.text.render_pool import RenderError, RenderPool
+from inference.text.tool_messages import fit_messages
 
 MIN_TAIL_CHARS = 2
-TOOL_PREAMBLE = (
-    "You may call these functions. To call one, answer only with a JSON object "
-    '{"name": <function name>, "arguments": <object>}. Functions:\n'
-)
 
 
 class Vocabulary(Protocol):
@@ -49,9 +45,9 @@ class ChatTemplate:
                 ErrorCode.CHAT_TEMPLATE_ERROR,
                 "This model has no chat template. Use the completions API.",
             )
-        messages, tools = list(question.messages), list(question.tools)
-        if tools and "tools" not in self._facts.chat_template:
-            messages, tools = with_tools_as_text(messages, tools), []
+        messages, tools = fit_messages(
+            self._facts.chat_template, list(question.messages), list(question.tools)
+        )
         shield = self._markers.shield()
         variables = shield.hide(dict(question.template_kwargs)) | {
             "tools": shield.hide(tools) or None,
@@ -64,6 +60,8 @@ class ChatTemplate:
         except RenderError as error:
             message = shield.restore(str(error))
             raise EngineError(ErrorCode.CHAT_TEMPLATE_ERROR, message) from error
+        if question.no_reasoning:
+            text = close_reasoning(text, *question.no_reasoning)
         pieces = shield.split(text)
         if question.prefill:
             pieces.append((question.prefill, True))
@@ -78,6 +76,12 @@ class ChatTemplate:
         if self._adds_bos and tokens[:1] != [bos]:
             tokens.insert(0, bos)
         return tuple(tokens)
+
+
+def close_reasoning(prompt: str, opening: str, closing: str) -> str:
+    """Close the reasoning that a prompt has opened, as models write it that had no thought."""
+    bare = prompt.rstrip()
+    return f"{bare}\n\n{closing}\n\n" if bare.endswith(opening) else prompt
 
 
 class ControlMarkers:
@@ -143,16 +147,3 @@ class MarkerShield:
     def _new_stand_in(self, marker: str) -> str:
         self._hidden.append(marker)
         return f"\ue000{self._nonce}:{len(self._hidden) - 1}\ue001"
-
-
-def with_tools_as_text(
-    messages: list[dict[str, Any]], tools: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Describe tools in the system message, for templates that know none."""
-    lines = [json.dumps(tool.get("function", tool), ensure_ascii=False) for tool in tools]
-    text = TOOL_PREAMBLE + "\n".join(lines)
-    if messages and messages[0].get("role") == "system":
-        content = messages[0].get("content")
-        parts = content if isinstance(content, list) else [content] if content else []
-        return [messages[0] | {"content": [*parts, text]}, *messages[1:]]
-    return [{"role": "system", "content": text}, *messages]

@@ -24,6 +24,7 @@ CPU_SECONDS = 3
 MAX_ERROR_CHARS = 500
 _HEADER = struct.Struct(">I")
 _NEEDLE = "needle-7f3a"
+_CALL_PROBES = (("", False), ("", True), (None, False), (None, True))
 
 
 class GenerationTag(Extension):
@@ -72,11 +73,15 @@ class Renderer:
         self._environment = build_environment()
         self._compile = lru_cache(maxsize=4)(self._environment.from_string)
         self._wants_parts = lru_cache(maxsize=4)(self._probe_content_shape)
+        self._call_shape = lru_cache(maxsize=4)(self._probe_call_shape)
 
     def render(self, source: str, messages: list[Any], variables: dict[str, Any]) -> str:
         """Render the messages; raises whatever the template does."""
         shape = as_parts if self._wants_parts(source) else as_text
         shaped = [dict(message, content=shape(message.get("content"))) for message in messages]
+        if any(message.get("tool_calls") for message in messages):
+            empty, has_objects = self._call_shape(source)
+            shaped = [shape_calls(message, empty, has_objects) for message in shaped]
         return self._compile(source).render(variables, messages=shaped)
 
     def _probe_content_shape(self, source: str) -> bool:
@@ -91,12 +96,61 @@ class Renderer:
 
         return not shows(_NEEDLE) and shows([{"type": "text", "text": _NEEDLE}])
 
+    def _probe_call_shape(self, source: str) -> tuple[str | None, bool]:
+        """Tell how the template takes calls: what content is where there is none, and whether
+        arguments are objects. Text is better where it is shown as it is: it is the model's own.
+        """
+        template = self._compile(source)
+        arguments = json.dumps({_NEEDLE: 1})
+        for content, has_objects in _CALL_PROBES:
+            function = {
+                "name": "f",
+                "arguments": json.loads(arguments) if has_objects else arguments,
+            }
+            call = {"id": "abcdefghi", "type": "function", "function": function}
+            messages = [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": content, "tool_calls": [call]},
+            ]
+            try:
+                shown = template.render(messages=messages)
+            except Exception:  # as above
+                continue
+            if arguments in shown or (has_objects and _NEEDLE in shown):
+                return content, has_objects
+        return _CALL_PROBES[0]
+
 
 def as_text(content: Any) -> str:
     """Flatten content to one string; parts are joined by newlines, nothing becomes empty."""
     if isinstance(content, list):
         return "\n".join(_text_of(part) for part in content)
     return "" if content is None else str(content)
+
+
+def shape_calls(message: dict[str, Any], empty: str | None, has_objects: bool) -> dict[str, Any]:
+    """Give a message with its calls as a template takes them."""
+    if not message.get("tool_calls"):
+        return message
+    calls = message["tool_calls"]
+    if has_objects:
+        calls = [
+            dict(call, function=dict(call["function"], arguments=_read_arguments(call)))
+            for call in calls
+        ]
+    return dict(message, tool_calls=calls, content=message["content"] or empty)
+
+
+def _read_arguments(call: dict[str, Any]) -> Any:
+    """Give the arguments of a call as an object; what is none stays as it is."""
+    text = call["function"]["arguments"]
+    if not isinstance(text, str):
+        return text
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return text
+    return value if isinstance(value, dict) else text
 
 
 def as_parts(content: Any) -> list[Any]:

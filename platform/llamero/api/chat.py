@@ -14,8 +14,7 @@ from llamero.api.questions import ask_prompt
 from llamero.api.run import GenerationRun
 from llamero.api.threads import run_in_thread
 from llamero.api.turn import AS_THE_MODEL_LIKES, NO_TOOLS, ReasoningWish, ToolUse, TurnFormat
-from llamero.api.turn.choosing import choose_format, describe_tools, template_variables
-from llamero.api.turn.constraint import constrain
+from llamero.api.turn.plan import plan_turn
 from models_registry.selectors import ServedModel
 
 
@@ -50,20 +49,20 @@ class PreparedChat:
 async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> PreparedChat:
     """Render the messages, and settle how the model answers; raises LlameroError or EngineError."""
     facts = await dispatch.get_dispatcher().facts(served.deployment)
-    template, tools, wish = facts.chat_template, request.tools, request.reasoning
+    planned = plan_turn(facts.chat_template, request.tools, request.reasoning)
     question = RenderChat(
-        messages=request.messages,
-        tools=describe_tools(tools),
-        template_kwargs=template_variables(wish, request.template_kwargs),
+        messages=planned.settle_history(request.messages),
+        tools=planned.definitions,
+        template_kwargs=planned.variables | request.template_kwargs,
         prefill=request.prefill,
+        no_reasoning=planned.closed_reasoning,
     )
     rendered = await ask_prompt(served.deployment, question)
-    turn = choose_format(template, rendered.prompt, tools, wish)
+    turn = planned.turn_after(rendered.prompt)
     settings = request.settings
     if not turn.is_plain:
-        may_reason = wish.is_enabled is not False and not request.prefill
         sampling = await run_in_thread(
-            lambda: constrain(settings.sampling, turn, tools, may_reason=may_reason)
+            lambda: planned.constrain(settings.sampling, turn, has_prefill=bool(request.prefill))
         )
         settings = replace(settings, sampling=sampling)
     return PreparedChat(

@@ -1,5 +1,6 @@
 """Chat messages: checked one by one, and brought to the plain form that templates expect."""
 
+import json
 from typing import Any
 
 from llamero.errors import InvalidValue, NotSupported
@@ -23,7 +24,8 @@ def read_messages(value: Any) -> tuple[dict[str, Any], ...]:
         raise InvalidValue("messages", "messages must not be empty.")
     if len(value) > MAX_MESSAGES:
         raise InvalidValue("messages", f"messages may hold at most {MAX_MESSAGES} messages.")
-    return tuple(_read_message(message, f"messages[{i}]") for i, message in enumerate(value))
+    read = [_read_message(message, f"messages[{i}]") for i, message in enumerate(value)]
+    return tuple(_link_results(read))
 
 
 def _read_message(message: Any, path: str) -> dict[str, Any]:
@@ -33,18 +35,48 @@ def _read_message(message: Any, path: str) -> dict[str, Any]:
     if not isinstance(role, str) or role not in _ROLES:
         raise InvalidValue(f"{path}.role", f"{path}.role must be one of {', '.join(_ROLES)}.")
     normal: dict[str, Any] = {"role": _ROLES[role]}
-    tool_calls = message.get("tool_calls")
-    if tool_calls:
-        normal["tool_calls"] = _read_tool_calls(tool_calls, f"{path}.tool_calls")
-    may_lack_content = role == "assistant" and bool(tool_calls or message.get("function_call"))
+    calls = _read_calls(message, path) if role == "assistant" else []
+    if calls:
+        normal["tool_calls"] = calls
+    thoughts = message.get("reasoning_content") or message.get("reasoning")
+    may_be_absent = role == "assistant" and bool(calls or thoughts)
     normal["content"] = _read_content(
-        message.get("content"), f"{path}.content", may_be_absent=may_lack_content
+        message.get("content"), f"{path}.content", may_be_absent=may_be_absent
     )
-    for name in ("name", "tool_call_id", "reasoning_content"):
+    for name in ("name", "tool_call_id"):
         text = message.get(name)
         if text is not None:
             normal[name] = _read_text(text, f"{path}.{name}")
+    if role == "assistant" and thoughts:
+        normal["reasoning_content"] = _read_text(thoughts, f"{path}.reasoning_content")
     return normal
+
+
+def _read_calls(message: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    """Read the calls of a message; the older ``function_call`` becomes one of them."""
+    calls, older = message.get("tool_calls"), message.get("function_call")
+    if calls:
+        return _read_tool_calls(calls, f"{path}.tool_calls")
+    if older is None:
+        return []
+    return [_read_tool_call({"function": older}, f"{path}.function_call")]
+
+
+def _link_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give calls ids and results the name and id of their calls, where clients leave them out."""
+    names: dict[str, str] = {}
+    latest: dict[str, str] = {}
+    for i, message in enumerate(messages):
+        for k, call in enumerate(message.get("tool_calls", ())):
+            call["id"] = call["id"] or f"call_{i}_{k}"
+            names[call["id"]] = call["function"]["name"]
+            latest[call["function"]["name"]] = call["id"]
+        if message["role"] == "tool":
+            if "name" not in message and message.get("tool_call_id") in names:
+                message["name"] = names[message["tool_call_id"]]
+            if "tool_call_id" not in message and message.get("name") in latest:
+                message["tool_call_id"] = latest[message["name"]]
+    return messages
 
 
 def _read_content(content: Any, path: str, *, may_be_absent: bool) -> str:
@@ -80,12 +112,15 @@ def _read_tool_call(call: Any, path: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         raise InvalidValue(path, f"{path} must be an object with a function.")
+    arguments = function.get("arguments", "")
+    if isinstance(arguments, dict):
+        arguments = json.dumps(arguments, ensure_ascii=False)
     return {
         "id": _read_text(call.get("id", ""), f"{path}.id"),
         "type": "function",
         "function": {
             "name": _read_text(function.get("name"), f"{path}.function.name"),
-            "arguments": _read_text(function.get("arguments", ""), f"{path}.function.arguments"),
+            "arguments": _read_text(arguments, f"{path}.function.arguments"),
         },
     }
 

@@ -97,6 +97,7 @@ def test_markers_in_names_tools_and_arguments_stay_text(
     make: Callable[..., ChatTemplate],
 ) -> None:
     template = "{{ tools | tojson }}{% for m in messages %}{{ m | tojson }}{% endfor %}{{ k }}"
+    template += "{# tool_calls #}"
     message = {
         "role": "assistant",
         "name": "<s>",
