@@ -35,6 +35,7 @@ PREFIXES = {
     "ANSWERS": "lm:answers:",  # zset of an owner's kept answers with their sizes, by their end
     "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
     "TEXT": "lm:text:",  # list of a deployment's questions about text
+    "TEXT_END": "lm:textend:",  # list that calls back a replica's threads that wait there
     "GATEWAY": "lm:gw:",  # channel of a gateway
     "FOLLOWED": "lm:gwjobs:",  # set of the jobs a gateway follows
     "INBOX": "lm:inbox:",  # channel of a replica: job ids to cancel
@@ -107,6 +108,11 @@ def cancelled_key(replica: str) -> str:
 def text_key(deployment: str) -> str:
     """Name the list of a deployment's questions about text."""
     return PREFIXES["TEXT"] + deployment
+
+
+def text_end_key(replica: str) -> str:
+    """Name the list that calls a replica's threads back from waiting for questions."""
+    return PREFIXES["TEXT_END"] + replica
 
 
 def gateway_channel(gateway: str) -> str:

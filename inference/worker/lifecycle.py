@@ -40,6 +40,7 @@ EXIT_WEDGED = 70
 EXIT_DEAF = 0  # its jobs have no part in it
 LISTEN_SECONDS = 4.0
 FLUSH_SECONDS = 1.0
+TEXT_SECONDS = 3.0
 
 
 class Replica:
@@ -100,7 +101,8 @@ class Replica:
         engine.runner.start()
         self._sink.start()
         text = TextThreads(
-            TextLane(self._redis, spec.deployment), TextAnswers(engine.model, self._pool)
+            TextLane(self._redis, spec.deployment, spec.replica),
+            TextAnswers(engine.model, self._pool),
         )
         text.start()
         inbox = CancelInbox(self._redis, spec.replica)
@@ -108,11 +110,14 @@ class Replica:
         self._watch_after_each_beat(engine, inbox, running)
         self._move_to(ReplicaState.READY)
         logger.info("ready with %d slots", spec.profile.num_slots)
-        self._start_thread("drain", lambda: self._drain_when_told(slots, text))
+        drain = self._start_thread("drain", lambda: self._drain_when_told(slots, text))
         worker_shutting_down.connect(self._on_shutdown)
         app = build_app(self._settings.redis_url, spec.replica, slots.take_jobs)
         self._wake_slots(app, waiting)
         code = run_worker(app, f"{spec.replica}@{self._settings.node}", spec.profile.num_slots)
+        self._shutdown.set()
+        drain.join()
+        text.join(TEXT_SECONDS)
         return self._end(engine, code)
 
     def _wake_slots(self, app: Celery, waiting: WaitingSet) -> None:
@@ -210,5 +215,7 @@ class Replica:
         return check
 
     @staticmethod
-    def _start_thread(name: str, target: Callable[[], None]) -> None:
-        threading.Thread(target=target, name=name, daemon=True).start()
+    def _start_thread(name: str, target: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 NUM_THREADS = 2
 STACK_BYTES = 64 << 20  # llama.cpp splits text with regular expressions that recurse
 WAIT_SECONDS = 4.0
+LONG_WAIT_SECONDS = 0.5
 RETRY_SECONDS = 0.5
 # A megabyte that is meant to be slow takes the tokenizer two or three seconds.
 MAX_TEXT_BYTES = 2 << 20
@@ -141,6 +142,7 @@ class TextThreads:
         self._lane = lane
         self._answers = answers
         self._long: queue.Queue[TextRequest] = queue.Queue(MAX_LONG_WAITING)
+        self._threads: list[threading.Thread] = []
         self._is_stopping = False
 
     def start(self) -> None:
@@ -154,11 +156,35 @@ class TextThreads:
             threading.stack_size(before)
 
     def stop(self) -> None:
-        """Take no further question."""
+        """Take no further question; what was taken is answered, or left to other replicas."""
         self._is_stopping = True
+        try:
+            self._lane.call_back(NUM_THREADS)
+        except (RedisError, OSError) as error:
+            logger.warning("threads come back by themselves: %s", error)
+        self._give_back()
+
+    def join(self, seconds: float) -> None:
+        """Wait until all that was taken is answered, but no longer than that."""
+        ends = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, ends - time.monotonic()))
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Leave the long questions that nobody has begun to other replicas."""
+        try:
+            while True:
+                self._lane.give_back(self._long.get_nowait())
+        except queue.Empty:
+            return
+        except (RedisError, OSError) as error:
+            logger.warning("who asked about text will ask again: %s", error)
 
     def _start_thread(self, act: Callable[[], None], name: str) -> None:
-        threading.Thread(target=self._run, args=(act,), name=name, daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(act,), name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
 
     def _run(self, act: Callable[[], None]) -> None:
         while not self._is_stopping:
@@ -179,7 +205,7 @@ class TextThreads:
 
     def _answer_long(self) -> None:
         try:
-            request = self._long.get(timeout=WAIT_SECONDS)
+            request = self._long.get(timeout=LONG_WAIT_SECONDS)
         except queue.Empty:
             return
         if request.deadline > time.time():

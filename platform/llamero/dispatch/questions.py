@@ -15,7 +15,7 @@ from inference.protocol.text import (
     TextRequest,
     Tokenized,
 )
-from inference.relay.gateway import GatewayRelay
+from inference.relay.gateway import GatewayRelay, NoReadyReplica
 
 CHECK_SECONDS = 1.0
 
@@ -31,7 +31,10 @@ class Questions:
     async def ask(
         self, deployment: str, question: TextQuestion, timeout_seconds: float
     ) -> Tokenized | Detokenized | Rendered:
-        """Ask and wait; raises EngineError on refusal, silence or a server out of reach."""
+        """Ask and wait; raises EngineError on refusal, silence or a server out of reach.
+
+        NoReadyReplica where the replicas have gone meanwhile: then ask again when one is back.
+        """
         request = TextRequest(
             id=uuid.uuid4().hex,
             gateway=self._gateway,
@@ -42,10 +45,10 @@ class Questions:
         self._pending[request.id] = future
         try:
             await self._relay.ask(deployment, request)
-            answer = await self._wait(future, time.time() + timeout_seconds / 4)
+            answer = await self._wait(deployment, future, time.time() + timeout_seconds / 4)
             if answer is None:  # whoever took it may have ended; a second answer does no harm
                 await self._relay.ask(deployment, request)
-                answer = await self._wait(future, request.deadline)
+                answer = await self._wait(deployment, future, request.deadline)
         finally:
             del self._pending[request.id]
         if answer is None:
@@ -64,11 +67,14 @@ class Questions:
         if future is not None and not future.done():
             future.set_result(reply.answer)
 
-    async def _wait(self, future: asyncio.Future[TextAnswer], until: float) -> TextAnswer | None:
-        """Wait for the answer; a server that stops answering meanwhile is noticed."""
+    async def _wait(
+        self, deployment: str, future: asyncio.Future[TextAnswer], until: float
+    ) -> TextAnswer | None:
+        """Wait for the answer; a server or replicas that go meanwhile are noticed."""
         while (left := until - time.time()) > 0:
             done, _ = await asyncio.wait((future,), timeout=min(left, CHECK_SECONDS))
             if done:
                 return future.result()
-            await self._relay.ping()
+            if not (await self._relay.wake(deployment)).num_ready:
+                raise NoReadyReplica
         return None

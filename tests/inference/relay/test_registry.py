@@ -66,7 +66,7 @@ def test_nodes_are_listed_while_they_beat(client):
 
 async def test_a_question_reaches_a_replica_and_its_answer_the_gateway(client, gateway):
     ReplicaRegistry(client).beat(make_status())
-    lane = TextLane(client, "chat")
+    lane = TextLane(client, "chat", "chat-1")
     late = TextRequest(
         id="1", gateway="gw", deadline=time.time() - 1, question=Detokenize(tokens=())
     )
@@ -80,3 +80,20 @@ async def test_a_question_reaches_a_replica_and_its_answer_the_gateway(client, g
         lane.reply(fresh, Detokenized(text="hi"))
         message = pubsub.get_message(timeout=2)
     assert decode_message(message["data"]) == TextReply(id="2", answer=Detokenized(text="hi"))
+
+
+async def test_a_replica_that_ends_leaves_questions_to_others(client, gateway):
+    ReplicaRegistry(client).beat(make_status())
+    lane, other = TextLane(client, "chat", "chat-1"), TextLane(client, "chat", "chat-2")
+    question, deadline = Detokenize(tokens=()), time.time() + 9
+    requests = [
+        TextRequest(id=name, gateway="gw", deadline=deadline, question=question) for name in "12"
+    ]
+    for request in requests:
+        await gateway.ask("chat", request)
+    assert lane.take(1) == requests[0]
+    lane.call_back(1)
+    assert lane.take(4) is None
+    lane.give_back(requests[0])
+    assert [other.take(1), other.take(1)] == requests
+    assert lane.take(0.01) is None

@@ -41,7 +41,7 @@ async def test_messages_arrive_over_tcp_and_after_a_cut(tcp_broker):
             await linked.acquire()
             client.publish(gateway_channel("gw"), b'[["a",2,["t","t2 ",[2],[]]]]')
             assert await heard.get() == [("a", 2, make_token(2))]
-            assert TextLane(client, "chat").take(0.01) is None
+            assert TextLane(client, "chat", "chat-1").take(0.01) is None
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -27,6 +27,7 @@ from inference.worker import text_lane
 from inference.worker.text_lane import TextAnswers, TextThreads
 from tests.inference.worker.conftest import StartReplica
 from tests.inference.worker.replicas import Client
+from tests.processes import wait_until
 
 
 @pytest.fixture
@@ -91,6 +92,7 @@ class ListedLane:
     def __init__(self, texts: list[str]) -> None:
         self.requests: queue.Queue[TextRequest] = queue.Queue()
         self.replies: queue.Queue[tuple[str, TextAnswer]] = queue.Queue()
+        self.given_back: list[str] = []
         for number, text in enumerate(texts):
             question = Tokenize(texts=(text,))
             request = TextRequest(
@@ -107,10 +109,16 @@ class ListedLane:
     def reply(self, request: TextRequest, answer: TextAnswer) -> None:
         self.replies.put((request.id, answer))
 
+    def call_back(self, num_threads: int) -> None:
+        """Nobody waits long here."""
+
+    def give_back(self, request: TextRequest) -> None:
+        self.given_back.append(request.id)
+
 
 def test_long_questions_never_hold_up_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_lane, "LONG_TEXT_CHARS", 10)
-    monkeypatch.setattr(text_lane, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(text_lane, "LONG_WAIT_SECONDS", 0.05)
     num_long = 1 + text_lane.MAX_LONG_WAITING
     lane = ListedLane(["L" * 20] * (num_long + 3) + ["s"] * 4)
     answers = SlowAnswers()
@@ -129,6 +137,24 @@ def test_long_questions_never_hold_up_short_ones(monkeypatch: pytest.MonkeyPatch
     finally:
         answers.is_let_go.set()
         threads.stop()
+
+
+def test_who_ends_answers_what_it_has_begun_and_leaves_the_rest_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text_lane, "LONG_TEXT_CHARS", 10)
+    lane, answers = ListedLane(["L" * 20, "M" * 20, "N" * 20]), SlowAnswers()
+    threads = TextThreads(lane, answers)  # type: ignore[arg-type]
+    threads.start()
+    begun = answers.begun.get(timeout=10)
+    wait_until(lane.requests.empty, seconds=10, what="the questions to be taken")
+    threads.stop()
+    threading.Timer(0.05, answers.is_let_go.set).start()
+    threads.join(10)
+    told = [lane.replies.get_nowait()[0] for _ in range(lane.replies.qsize())]
+    assert begun in "LMN"
+    assert len(told) == 1
+    assert sorted(told + lane.given_back) == ["0", "1", "2"]
 
 
 def test_a_model_without_template_refuses_chat(answers: TextAnswers) -> None:

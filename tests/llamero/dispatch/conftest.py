@@ -27,7 +27,7 @@ class Replica:
         self.registry = ReplicaRegistry(redis)
         self.waiting = WaitingSet(redis, "chat")
         self.writer = EventWriter(redis)
-        self.lane = TextLane(redis, "chat")
+        self.lane = TextLane(redis, "chat", name)
         self.inbox = CancelInbox(redis, name)
 
     def beat(self) -> None:

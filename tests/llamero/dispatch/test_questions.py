@@ -6,6 +6,7 @@ import pytest
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import Detokenize, Detokenized, Refused
+from llamero.dispatch import questions, wakening
 
 
 async def answer_one(replica, answer):
@@ -32,6 +33,20 @@ async def test_silence_is_an_error_after_the_timeout(dispatcher, replica):
         await dispatcher.ask("chat", Detokenize(tokens=(1,)), timeout=0.1)
     assert caught.value.code is ErrorCode.NO_READY_REPLICA
     assert dispatcher._questions._pending == {}
+
+
+async def test_it_is_asked_again_when_the_replicas_went_with_it(dispatcher, replica, monkeypatch):
+    monkeypatch.setattr(questions, "CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(wakening, "UNCONTROLLED_SECONDS", 5.0)
+    monkeypatch.setattr(wakening, "LOOK_SECONDS", 0.02)
+    asking = asyncio.create_task(dispatcher.ask("chat", Detokenize(tokens=(1,)), timeout=60))
+    assert await asyncio.to_thread(replica.lane.take, 3) is not None
+    replica.redis.zrem("lm:ready:chat", "chat-1")
+    await asyncio.sleep(0.3)
+    assert not asking.done()
+    replica.beat()
+    await answer_one(replica, Detokenized(text="hello"))
+    assert await asking == Detokenized(text="hello")
 
 
 async def test_facts_come_from_a_ready_replica(dispatcher, replica):
