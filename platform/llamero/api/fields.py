@@ -6,6 +6,35 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
+from llamero.errors import NotSupported
+
+# Fields by which other servers let a client name templates, files or addresses, or reach into
+# what runs. Here they would do nothing; a client that sends one must not believe otherwise.
+REFUSED_FIELDS = (
+    "chat_template",
+    "chat_template_file",
+    "api_base",
+    "base_url",
+    "endpoint_url",
+    "webhook_url",
+    "callback_url",
+    "image_url",
+    "user_config",
+    "litellm_params",
+    "model_path",
+    "model_file",
+    "lora_path",
+    "lora_request",
+    "lora_adapters",
+    "grammar_file",
+    "json_schema_file",
+    "slot_save_path",
+    "logits_processors",
+    "kv_transfer_params",
+    "prompt_embeds",
+    "mm_processor_kwargs",
+)
+
 
 class StrictBoolean(serializers.Field[bool, Any, Any, Any]):
     """Exactly true or false."""
@@ -128,11 +157,19 @@ class StopStrings(serializers.Field[tuple[str, ...], Any, Any, Any]):
 
 
 class RequestSerializer(serializers.Serializer[Any]):
-    """Validates a request body. A null field is an absent one; unknown fields are ignored."""
+    """Validates a request body. A null field is an absent one; unknown fields are ignored.
+
+    Those of ``refused`` are an error unless they hold nothing.
+    """
+
+    refused: ClassVar[tuple[str, ...]] = REFUSED_FIELDS
 
     def to_internal_value(self, data: Any) -> Any:
         """Leave nulls out, then validate field by field."""
         if isinstance(data, Mapping):
+            for name in self.refused:
+                if data.get(name):
+                    raise NotSupported(name, f"{name} may not be set by a request.")
             data = {name: value for name, value in data.items() if value is not None}
         return super().to_internal_value(data)
 

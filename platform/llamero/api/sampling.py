@@ -18,7 +18,7 @@ from llamero.api.fields import (
 from llamero.api.grammar_triggers import read_lazy_grammar
 from llamero.api.native_fields import NativeFields
 from llamero.api.plugins import read_plugins
-from llamero.errors import InvalidValue, NotSupported
+from llamero.errors import InvalidValue
 
 _LARGE = 1e6
 MAX_CHOICES = 8
@@ -38,15 +38,6 @@ _SAMPLER_NAMES = {
     )
     for spelling in (alias, alias.replace("_", "-"), alias.replace("_", ""))
 }
-# Fields by which other servers let a client name templates, files or addresses.
-_REFUSED = (
-    "chat_template",
-    "lora_request",
-    "lora_adapters",
-    "api_base",
-    "base_url",
-    "user_config",
-)
 
 
 class SamplingSerializer(NativeFields):
@@ -99,13 +90,6 @@ class SamplingSerializer(NativeFields):
     stream = StrictBoolean(required=False)
     lora = AnyValue(required=False)
     user = StrictString(required=False)
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Refuse the fields a request may not set, then validate the others."""
-        for name in _REFUSED:
-            if isinstance(data, dict) and data.get(name):
-                raise NotSupported(name, f"{name} may not be set by a request.")
-        return super().to_internal_value(data)
 
 
 def read_sampling(fields: dict[str, Any], base: SamplingParams) -> SamplingParams:

@@ -10,6 +10,7 @@ from llamero.api.anthropic.conversation import read_conversation
 from llamero.api.anthropic.tools import read_tool_use
 from llamero.api.chat import ChatRequest
 from llamero.api.fields import (
+    REFUSED_FIELDS,
     AnyValue,
     RequestSerializer,
     StopStrings,
@@ -22,18 +23,19 @@ from llamero.api.generation import GenerationSettings
 from llamero.api.openai.settings import read_settings
 from llamero.api.sampling import SamplingSerializer
 from llamero.api.turn import ReasoningWish
-from llamero.errors import InvalidValue, NotSupported
+from llamero.errors import InvalidValue
 
 MAX_STOP_SEQUENCES = 16
 MAX_USER_ID_LENGTH = 256
 # By Anthropic's words those that templates know.
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
-# What has a server fetch from elsewhere, or run something.
-_REFUSED = ("mcp_servers", "container")
 
 
 class PromptSerializer(RequestSerializer):
     """The fields that make a prompt, as POST /v1/messages/count_tokens takes them."""
+
+    # Nothing here is fetched from elsewhere or run.
+    refused = (*REFUSED_FIELDS, "mcp_servers", "container")
 
     messages = AnyValue()
     system = AnyValue(required=False)
@@ -41,13 +43,6 @@ class PromptSerializer(RequestSerializer):
     tool_choice = AnyValue(required=False)
     thinking = AnyValue(required=False)
     output_config = AnyValue(required=False)
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Refuse what is for other servers, then validate the rest."""
-        for name in _REFUSED:
-            if isinstance(data, Mapping) and data.get(name):
-                raise NotSupported(name, f"{name} is not supported.")
-        return super().to_internal_value(data)
 
 
 class MessagesSerializer(PromptSerializer, SamplingSerializer):
