@@ -39,6 +39,7 @@ FACTS = ModelFacts(
     num_prefix_tokens=1,
     bos_token_id=1,
     eos_token_id=2,
+    end_tokens=(2,),
     bos_token="<s>",
     eos_token="</s>",
 )
@@ -110,6 +111,8 @@ class FakeDispatcher:
         self.submit_error: EngineError | None = None
         self.ask_error: EngineError | None = None
         self.num_accepted = 1_000_000
+        self.num_queued = 0
+        self.model_facts = FACTS
         self.statuses: tuple[ReplicaStatus, ...] = (make_status("smol"), make_status("mini"))
 
     async def ask(self, deployment: str, question: Any, *, timeout: float = 10) -> Any:
@@ -137,7 +140,11 @@ class FakeDispatcher:
 
     async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
         self._check()
-        return FACTS
+        return self.model_facts
+
+    async def num_waiting(self, deployment: str) -> int:
+        self._check()
+        return self.num_queued
 
     async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
         self._check()

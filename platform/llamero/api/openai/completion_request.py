@@ -90,7 +90,7 @@ def _check_gaps(fields: dict[str, Any], prompts: list[PromptText]) -> None:
     if not all(prompt.is_text for prompt in prompts):
         raise InvalidValue("prompt", "prompt must be text where there is a suffix.")
     for name in ("echo", "prompt_logprobs"):
-        if fields.get(name) not in (None, False):
+        if fields.get(name, False) is not False:
             raise InvalidValue(name, f"{name} is not possible with suffix.")
 
 
