@@ -26,6 +26,7 @@ def build_navigation(request: HttpRequest) -> list[dict[str, Any]]:
         "items": [
             {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")},
             {"title": "Playground", "icon": "forum", "link": reverse("console:playground")},
+            {"title": "API", "icon": "menu_book", "link": reverse("console:reference")},
         ]
     }
     apps = admin.site.get_app_list(request)

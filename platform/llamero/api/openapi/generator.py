@@ -13,7 +13,7 @@ from llamero.api.openapi import (
     answers_responses,
     fields,
 )
-from llamero.api.openapi.operations import Operation, operation_of
+from llamero.api.openapi.operations import BELOW_A_MODEL, TAGS, Operation, operation_of
 from llamero.api.openapi.shapes import TEXT, Schema, ref
 from llamero.api.paths import Dialect
 
@@ -35,6 +35,7 @@ _SECURITY_SCHEMES: dict[str, Schema] = {
     "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
     "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
 }
+_PREFIXES = {"native": "Native", "anthropic": "Anthropic", "responses": "Response"}
 _MODEL_FIELD = TEXT | {"description": "A model's name, or one of its aliases."}
 
 
@@ -61,7 +62,7 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
 
     def get_tags(self) -> list[str]:
         """Sort routes by what they are for; those below a model's name are apart."""
-        return ["Below a model's name"] if self.path.startswith("/m/") else [self.operation.tag]
+        return [BELOW_A_MODEL] if self.path.startswith("/m/") else [self.operation.tag]
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         """Any of three headers has the key; where there is no authentication none is needed."""
@@ -92,8 +93,8 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
         """Name a request's body; those of one name are told apart by where they are."""
         name = type(serializer).__name__.removesuffix("Serializer").removesuffix("Fields")
-        prefix = "Native" if ".native." in type(serializer).__module__ else ""
-        return f"{prefix}{name}Request"
+        dialect = type(serializer).__module__.split(".")[2]
+        return f"{_PREFIXES.get(dialect, '')}{name}Request"
 
     def map_parsers(self) -> list[str]:
         """Take JSON alone."""
@@ -127,4 +128,5 @@ class ApiGenerator(SchemaGenerator):  # type: ignore[misc]
             schemas[name].setdefault("properties", {}).setdefault("model", _MODEL_FIELD)
         schemas |= COMPONENTS
         document["components"]["securitySchemes"] = _SECURITY_SCHEMES
+        document["tags"] = [{"name": tag} for tag in TAGS]
         return document

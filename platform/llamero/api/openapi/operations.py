@@ -63,9 +63,27 @@ _STREAMED = (_KEY, _RESUMABLE)
 _VERSION = _header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
 _ANTHROPIC_POSTED = (_KEY, _VERSION)
 
-_CHAT, _TEXT, _VECTORS, _MODELS, _RUNS = "Chat", "Completions", "Vectors", "Models", "Runs"
-_RESPONSES = "Responses"
-_TOKENS, _SERVER = "Tokens and templates", "Server"
+TAGS = (
+    _CHAT,
+    _RESPONSES,
+    _TEXT,
+    _VECTORS,
+    _TOKENS,
+    _MODELS,
+    _RUNS,
+    _SERVER,
+    BELOW_A_MODEL,
+) = (
+    "Chat",
+    "Responses",
+    "Completions",
+    "Vectors",
+    "Tokens and templates",
+    "Models",
+    "Runs",
+    "Server",
+    "Below a model's name",
+)
 
 OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     (ChatCompletionsView, "POST"): Operation(
