@@ -6,6 +6,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from llamero.api.anthropic.request import MessagesSerializer
+from llamero.api.fields import RequestSerializer
+from llamero.api.native.completion_request import CompletionSerializer
+from llamero.api.openai.chat_request import ChatSerializer
+from llamero.api.openai.completion_request import CompletionSerializer as TextSerializer
 from tests.compat.conftest import HI, RawClient
 from tests.live import CHAT_MODEL, EMBEDDING_MODEL
 
@@ -17,6 +22,12 @@ pytestmark = pytest.mark.model
     [
         ("/v1/completions", {"prompt": [-1]}, "prompt"),
         ("/v1/completions", {"prompt": [49152]}, "prompt"),
+        ("/v1/completions", {"prompt": [4294967295]}, "prompt"),
+        ("/v1/completions", {"prompt": [[1, 2], [-1]]}, "prompt"),
+        ("/v1/completions", {"prompt": [True]}, "prompt"),
+        ("/v1/completions", {"prompt": []}, "prompt"),
+        ("/completion", {"prompt": [49152]}, "prompt"),
+        ("/v1/embeddings", {"input": [30522], "model": EMBEDDING_MODEL}, "input"),
         ("/v1/completions", {"prompt": ["A", 5]}, "prompt"),
         ("/v1/completions", {"prompt": "Hi", "logprobs": 6}, "logprobs"),
         ("/v1/completions", {"prompt": "Hi", "suffix": "end"}, "suffix"),
@@ -35,10 +46,52 @@ def test_a_wrong_value_is_400_and_harms_nobody(
     assert raw.chat(max_tokens=1).status == 200
 
 
-def test_bytes_that_are_no_text_come_as_replacement_characters(raw: RawClient) -> None:
-    body = {"model": CHAT_MODEL, "prompt": "x", "max_tokens": 5, "temperature": 0}
-    answer = raw.post("/v1/completions", **body, logit_bias={"218": 100})
-    assert answer.json()["choices"][0]["text"] == "\ufffd" * 5
+@pytest.mark.parametrize(
+    ("path", "body", "serializer"),
+    [
+        ("/v1/chat/completions", {"messages": HI}, ChatSerializer),
+        ("/v1/completions", {"prompt": "x"}, TextSerializer),
+        ("/v1/messages", {"messages": HI}, MessagesSerializer),
+        ("/completion", {"prompt": "x"}, CompletionSerializer),
+    ],
+)
+def test_a_null_is_no_field(
+    raw: RawClient, path: str, body: dict[str, Any], serializer: type[RequestSerializer]
+) -> None:
+    given = {"model": CHAT_MODEL, "max_tokens": 2, **body}
+    answer = raw.post(path, **dict.fromkeys(serializer().fields) | given)
+    assert answer.status == 200, answer.body
+    assert answer.json()["model"] == CHAT_MODEL
+
+
+def test_every_prompt_has_its_own_choice(raw: RawClient) -> None:
+    def ask(prompt: Any, **fields: Any) -> list[str]:
+        body = {"model": CHAT_MODEL, "max_tokens": 2, "temperature": 0, **fields}
+        choices = raw.post("/v1/completions", prompt=prompt, **body).json()["choices"]
+        assert [choice["index"] for choice in choices] == list(range(len(choices)))
+        return [choice["text"] for choice in choices]
+
+    first, second = ask("A"), ask("B")
+    assert ask(["A", "B"]) == first + second
+    assert ask(["A", "B"], n=2) == first * 2 + second * 2
+    assert len(ask([19, 20])) == 1
+    assert ask([[19], [20]]) == ask([19]) + ask([20])
+
+
+@pytest.mark.parametrize("prompt", ["", "   ", "\x04", [49151]])
+def test_a_prompt_of_next_to_nothing_is_answered(raw: RawClient, prompt: Any) -> None:
+    body = {"model": CHAT_MODEL, "prompt": prompt, "max_tokens": 2}
+    assert raw.post("/v1/completions", **body).status == 200
+    if isinstance(prompt, str):
+        messages = [{"role": "user", "content": prompt}]
+        assert raw.chat(messages=messages, max_tokens=1).status == 200
+
+
+def test_a_very_long_word_stops_nobody_else(raw: RawClient) -> None:
+    waiting = raw.open("POST", "/tokenize", {"content": "a" * 200_000, "model": CHAT_MODEL})
+    assert all(raw.send("GET", "/health").status == 200 for _ in range(5))
+    assert waiting.getresponse().status == 200
+    waiting.close()
 
 
 def test_markers_in_messages_are_plain_text(raw: RawClient) -> None:
@@ -108,11 +161,3 @@ def test_a_long_string_within_a_schema_is_served(raw: RawClient) -> None:
     schema = {"properties": {"s": {"type": "string", "maxLength": 2000}}, "required": ["s"]}
     choice = raw.complete("Give JSON: ", json_schema=schema, n_predict=20)
     assert choice["content"].startswith("{")
-
-
-@pytest.mark.parametrize("num", [1, 3, 6])
-def test_a_limit_inside_a_character_drops_its_part(raw: RawClient, num: int) -> None:
-    text = "🧑‍🚀🧑‍🚀🧑‍🚀"
-    document = raw.complete("x", grammar=f'root ::= "{text}"', n_predict=num)
-    assert document["tokens_predicted"] == num
-    assert text.startswith(document["content"])

@@ -120,7 +120,9 @@ async def test_a_wrong_method_is_405_even_without_a_key(method: str) -> None:
         "/V1/chat/completions",
     ],
 )
-async def test_an_unknown_api_path_is_json(path: str) -> None:
+@pytest.mark.parametrize("is_debugging", [False, True])
+async def test_an_unknown_api_path_is_json(settings: object, path: str, is_debugging: bool) -> None:
+    settings.DEBUG = is_debugging  # type: ignore[attr-defined]
     answer = await post(path, GOOD)
     assert answer.status == 404
     assert answer.error["type"] == "not_found_error"
