@@ -204,9 +204,9 @@ class PrefixCache:
         longest = next(iter(self._matches(scope, prompt, len(prompt) - 1)), None)
         return self._rules.floor(longest[0]) if longest else 0
 
-    def is_catching_up(self, match: Match) -> bool:
-        """Tell whether what a match promised is still being computed."""
-        return self._rules.is_catching_up(match)
+    def is_catching_up(self, match: Match, *, is_awaited: bool = False) -> bool:
+        """Tell whether what a match promised is still being computed, and worth waiting for."""
+        return self._rules.is_catching_up(match, is_awaited=is_awaited)
 
     def is_in_place(self, slot: int, match: Match) -> bool:
         """Tell whether a match lies in the slot itself."""

@@ -59,14 +59,18 @@ class ReuseRules:
         is_wasteful = blob.num_tokens > MAX_WASTE * other.num_tokens
         return self.can_cut(blob, other.num_tokens, None) and not is_wasteful
 
-    def is_catching_up(self, match: Match) -> bool:
-        """Tell whether what a match promised is still being computed."""
+    def is_catching_up(self, match: Match, *, is_awaited: bool = False) -> bool:
+        """Tell whether what a match promised is still being computed, and worth waiting for.
+
+        Who has waited for most of it waits for the rest: else each of those who wait would
+        compute that rest itself.
+        """
         holder = match.holder
         if not isinstance(holder, Cells) or not holder.is_leased or holder.order != match.order:
             return False
         num_missing = match.num_promised - holder.num_tokens
         # What can only be used whole is worth waiting for to the last token.
-        return num_missing >= (MIN_GAIN if self.window is None else 1)
+        return num_missing >= (1 if is_awaited or self.window is not None else MIN_GAIN)
 
     def num_moved(self, holder: Holder | None) -> int:
         """Give the number of tokens whose state is copied to take from a holder."""

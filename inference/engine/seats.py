@@ -114,7 +114,8 @@ class Seats:
         for sequence in self._seated:
             if sequence.state is not SequenceState.HELD:
                 continue
-            if sequence.awaits is not None and self._cache.is_catching_up(sequence.awaits):
+            awaited = sequence.awaits
+            if awaited is not None and self._cache.is_catching_up(awaited, is_awaited=True):
                 continue
             num_cached = self._lender.lend(sequence, is_urgent=is_urgent)
             if num_cached is None:

@@ -121,6 +121,19 @@ def test_what_a_running_sequence_will_compute_is_promised() -> None:
     assert cache.find_prefix(1, "a", [*LONG[:80], 7]).num_tokens == 80
 
 
+def test_who_waits_for_most_of_a_promise_waits_for_the_rest() -> None:
+    cache = make_cache(num_slots=2)
+    cache.lease(0)
+    cache.assign(0, "a", list(LONG), num_promised=100)
+    cache.advance(0, 79)
+    cache.lease(1)
+    match = cache.find_prefix(1, "a", [*LONG[:80], 7])
+    assert not cache.is_catching_up(match)
+    assert cache.is_catching_up(match, is_awaited=True)
+    cache.advance(0, 80)
+    assert not cache.is_catching_up(match, is_awaited=True)
+
+
 def test_nobody_waits_for_one_who_came_later() -> None:
     cache = make_cache(num_slots=2)
     cache.lease(1)
