@@ -154,12 +154,13 @@ def check_room(prompt: Prompt, settings: GenerationSettings, facts: ModelFacts, 
 
 
 def context_exceeded(num_prompt_tokens: int, context_length: int, param: str) -> LlameroError:
-    """Say how much too long a prompt is."""
+    """Say how much too long a prompt is, also in the words that clients look for."""
     return LlameroError(
         400,
         "context_length_exceeded",
-        f"The model's context holds {context_length} tokens, the prompt alone has "
-        f"{num_prompt_tokens}. Shorten it; an answer needs room too.",
+        "The prompt exceeds the available context size: the model's maximum context length is "
+        f"{context_length} tokens, the prompt alone has {num_prompt_tokens}. Shorten it; an answer "
+        "needs room too.",
         param=param,
         extra={"n_prompt_tokens": num_prompt_tokens, "n_ctx": context_length},
     )

@@ -74,7 +74,7 @@ def too_long(path: str, param: str, num_tokens: int, limit: int) -> LlameroError
     return LlameroError(
         400,
         "context_length_exceeded",
-        f"{path} has {num_tokens} tokens; the model takes at most {limit}.",
+        f"{path} has {num_tokens} tokens, which is too large: the model takes at most {limit}.",
         param=param,
         extra={"n_prompt_tokens": num_tokens, "n_ctx": limit},
     )

@@ -112,7 +112,7 @@ class FakeDispatcher:
         self.ask_error: EngineError | None = None
         self.num_accepted = 1_000_000
         self.num_queued = 0
-        self.model_facts = FACTS
+        self.model_facts: ModelFacts | None = None
         self.statuses: tuple[ReplicaStatus, ...] = (make_status("smol"), make_status("mini"))
 
     async def ask(self, deployment: str, question: Any, *, timeout: float = 10) -> Any:
@@ -140,7 +140,7 @@ class FakeDispatcher:
 
     async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
         self._check()
-        return self.model_facts
+        return self.model_facts or FACTS
 
     async def num_waiting(self, deployment: str) -> int:
         self._check()

@@ -13,7 +13,7 @@ from llamero.api.embedding_request import EmbeddingRequest
 from llamero.api.fields import AnyValue, StrictInteger, StrictString, validate
 from llamero.api.json_body import read_json_object
 from llamero.api.model_choice import EMBEDDING, choose_model, first_named
-from llamero.api.prompts import read_prompts
+from llamero.api.prompts import read_native_prompts
 from llamero.api.truncation import Truncation, TruncationFields
 from llamero.api.vector_json import write_vectors
 from llamero.errors import InvalidValue
@@ -38,7 +38,7 @@ class EmbeddingsView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.fields = validate(EmbeddingsSerializer, body)
-        inputs = read_prompts(self.fields["input"], "input")
+        inputs = read_native_prompts(self.fields["input"], "input")
         truncation = Truncation.read(self.fields)
         caller = caller_of(request)
         model = first_named(body.get("model"), self.kwargs.get("model"))
