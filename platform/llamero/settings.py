@@ -64,6 +64,7 @@ CORS_ALLOW_HEADERS = [
     "last-event-id",
     "idempotency-key",
     "x-request-id",
+    "x-conversation-id",
     "x-llamero-resumable",
     "x-llamero-run",
     # What Anthropic's own clients add.
@@ -104,6 +105,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 DATA_UPLOAD_MAX_NUMBER_FILES = 10
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2**20
+# How deep the JSON of a body may nest; never beyond what every reader of it can bear.
+MAX_JSON_DEPTH = min(env.int("LLAMERO_MAX_JSON_DEPTH", default=64), 256)
+# The most messages of one conversation.
+MAX_MESSAGES = env.int("LLAMERO_MAX_MESSAGES", default=10_000)
+# How long a request may take to arrive, and a second more for each 16 KiB of its body.
+ARRIVAL_SECONDS = env.int("LLAMERO_ARRIVAL_SECONDS", default=20)
 
 # --- Idempotency keys ---
 # How long answers are kept for their keys; a stream at most an hour after its end.

@@ -5,11 +5,11 @@ import math
 import re
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from llamero.errors import LlameroError
 
-MAX_DEPTH = 64
 _BRACKET_OR_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii"})
@@ -37,7 +37,7 @@ def _check_kind(request: HttpRequest) -> None:
 
 
 def parse_json(raw: bytes) -> Any:
-    """Read strict JSON: UTF-8, no NaN, no repeated keys, no broken surrogates, at most 64 deep."""
+    """Read strict JSON: UTF-8, no NaN, no repeated keys, no broken surrogates, not too deep."""
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     if not raw or raw.isspace():
         raise LlameroError(400, "invalid_json", "The request body is empty; it must be JSON.")
@@ -57,14 +57,14 @@ def parse_json(raw: bytes) -> Any:
 
 def _check_depth(raw: bytes) -> None:
     """Refuse deep nesting before a recursive parser sees it."""
-    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+    if raw.count(b"[") + raw.count(b"{") <= settings.MAX_JSON_DEPTH:
         return
     depth = 0
     for match in _BRACKET_OR_STRING.finditer(raw):
         first = raw[match.start()]
         if first in b"[{":
             depth += 1
-            if depth > MAX_DEPTH:
+            if depth > settings.MAX_JSON_DEPTH:
                 raise _too_deep()
         elif first in b"]}":
             depth -= 1
@@ -115,4 +115,5 @@ def _invalid(reason: str) -> LlameroError:
 
 
 def _too_deep() -> LlameroError:
-    return LlameroError(400, "json_too_deep", f"The body nests deeper than {MAX_DEPTH} levels.")
+    message = f"The body nests deeper than {settings.MAX_JSON_DEPTH} levels."
+    return LlameroError(400, "json_too_deep", message)

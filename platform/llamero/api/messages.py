@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
+from django.conf import settings
+
 from llamero.errors import InvalidValue, NotSupported
 
-MAX_MESSAGES = 10_000
 _ROLES = {
     "system": "system",
     "developer": "system",
@@ -22,10 +23,16 @@ def read_messages(value: Any) -> tuple[dict[str, Any], ...]:
         raise InvalidValue("messages", "messages must be a list of messages.")
     if not value:
         raise InvalidValue("messages", "messages must not be empty.")
-    if len(value) > MAX_MESSAGES:
-        raise InvalidValue("messages", f"messages may hold at most {MAX_MESSAGES} messages.")
+    check_num_messages(value)
     read = [_read_message(message, f"messages[{i}]") for i, message in enumerate(value)]
     return tuple(_link_results(read))
+
+
+def check_num_messages(messages: list[Any]) -> None:
+    """Refuse a conversation that is too long before any message of it is read."""
+    if len(messages) > settings.MAX_MESSAGES:
+        message = f"messages may hold at most {settings.MAX_MESSAGES} messages."
+        raise InvalidValue("messages", message)
 
 
 def _read_message(message: Any, path: str) -> dict[str, Any]:

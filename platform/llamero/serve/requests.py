@@ -9,8 +9,7 @@ from llamero.request_ids import REQUEST_ID_HEADER, make_request_id, naming_reque
 from llamero.serve.direct import DirectRequest
 from llamero.serve.refusals import error_body, refuse
 
-# A request must be here this fast, plus a second for each SLOWEST_BYTES_PER_SECOND of its body.
-ARRIVAL_SECONDS = 20
+# A request may take a second more than arrival_seconds for each so many bytes of its body.
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
 _SERVER = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
@@ -28,6 +27,7 @@ class LimitedRequest(DirectRequest):
     """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line."""
 
     max_body_bytes = 4 * 2**20
+    arrival_seconds = 20
     allowed_origins: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -74,7 +74,7 @@ class LimitedRequest(DirectRequest):
     def check_timeouts(self) -> None:
         """End a request that arrives too slowly. Daphne calls this every two seconds."""
         super().check_timeouts()
-        allowed = ARRIVAL_SECONDS + self.num_body_bytes / SLOWEST_BYTES_PER_SECOND
+        allowed = self.arrival_seconds + self.num_body_bytes / SLOWEST_BYTES_PER_SECOND
         if self.has_arrived or self.is_refused or time.monotonic() - self.began_at < allowed:
             return
         self._refuse(408, "Request came too slowly.", "timeout")

@@ -38,6 +38,7 @@ class ServeOptions:
     host: str
     port: int
     max_body_bytes: int
+    arrival_seconds: int = 20
     allowed_origins: frozenset[str] = frozenset()
     is_behind_proxy: bool = False
     drain_seconds: float = 0.0
@@ -133,6 +134,7 @@ def serve(
     too long, to make requests that run end by themselves.
     """
     LimitedRequest.max_body_bytes = options.max_body_bytes
+    LimitedRequest.arrival_seconds = options.arrival_seconds
     LimitedRequest.allowed_origins = options.allowed_origins
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest

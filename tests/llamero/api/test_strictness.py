@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from llamero.api.fields import REFUSED_FIELDS
-from llamero.api.json_body import MAX_DEPTH
 from tests.llamero.api.asgi_client import Answer, post, start
 from tests.llamero.api.fakes import FakeDispatcher
 
@@ -46,7 +45,7 @@ NOT_JSON = (
     b'"x":1,',
     b"'x':1",
     b'"x":"\n"',
-    b'"x":' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+    b'"x":' + b"[" * 64 + b"]" * 64,
     b'"x":' + b'{"a":' * 9000,
 )
 every_route = pytest.mark.parametrize("path", BODIES)
@@ -129,3 +128,12 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_read(
 ) -> None:
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     check_error(await post(path, raw_with(path, b'"x":"' + b" " * 1000 + b'"')), 413)
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+async def test_limits_are_settings(settings: Any, path: str) -> None:
+    settings.MAX_JSON_DEPTH, settings.MAX_MESSAGES = 3, 2
+    good = {"model": "smol", "max_tokens": 4, "messages": MESSAGES * 2}
+    assert (await post(path, good)).status == 200
+    check_error(await post(path, good | {"messages": MESSAGES * 3}), 400, "messages")
+    check_error(await post(path, good | {"x": [[[]]]}), 400)

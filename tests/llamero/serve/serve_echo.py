@@ -19,15 +19,15 @@ async def echo_size(scope: Any, receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    from llamero.serve import refusals, requests
+    from llamero.serve import refusals
 
     # Every refused client of a test waits as long.
     refusals.LINGER_SECONDS = 0.5
-    requests.ARRIVAL_SECONDS = int(os.environ.get("ARRIVAL_SECONDS", "20"))
     options = ServeOptions(
         host="127.0.0.1",
         port=int(sys.argv[1]),
         max_body_bytes=100_000,
+        arrival_seconds=int(os.environ.get("ARRIVAL_SECONDS", "20")),
         allowed_origins=frozenset({"https://app.example"}),
     )
     serve(echo_size, options)

@@ -15,10 +15,9 @@ from llamero.api.anthropic.blocks import (
     read_text_blocks,
 )
 from llamero.api.anthropic.content import call_id
-from llamero.api.messages import read_messages
+from llamero.api.messages import check_num_messages, read_messages
 from llamero.errors import InvalidValue
 
-MAX_MESSAGES = 10_000
 _ROLES = ("user", "assistant", "system")
 Kind = TypeVar("Kind", bound=Block)
 
@@ -61,8 +60,7 @@ def _read_turns(messages: Any) -> list[Turn]:
         raise InvalidValue("messages", "messages must be a list of messages.")
     if not messages:
         raise InvalidValue("messages", "messages must not be empty.")
-    if len(messages) > MAX_MESSAGES:
-        raise InvalidValue("messages", f"messages may hold at most {MAX_MESSAGES} messages.")
+    check_num_messages(messages)
     turns: list[Turn] = []
     for i, message in enumerate(messages):
         turn = _read_turn(message, f"messages[{i}]")

@@ -56,7 +56,7 @@ class MessagesView(AsyncAPIView):
         keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_chat(chat=chat, caller=caller, keep=keep)
         if chat.settings.stream:
-            return await stream_answer(run, recipe, self.run_id, chat.settings.pacing)
+            return await stream_answer(run, recipe, self.run_id, caller, chat.settings.pacing)
         return json_response(await collect_message(run, recipe))
 
     def _make_recipe(self, chat: PreparedChat) -> MessageRecipe:

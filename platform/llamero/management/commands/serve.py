@@ -33,6 +33,7 @@ class Command(BaseCommand):
                 host=options["host"],
                 port=options["port"],
                 max_body_bytes=settings.MAX_BODY_BYTES,
+                arrival_seconds=settings.ARRIVAL_SECONDS,
                 allowed_origins=frozenset(settings.CORS_ALLOWED_ORIGINS),
                 is_behind_proxy=bool(getattr(settings, "SECURE_PROXY_SSL_HEADER", None)),
                 drain_seconds=settings.WEB_DRAIN_SECONDS,
