@@ -3,25 +3,35 @@
 Every text of the grammar is JSON that the schema allows; not every such JSON is a text of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.text.grammar.writer import one_of
-from inference.text.json_schema.apart import may_overlap
-from inference.text.json_schema.containers import array_item, object_item
+from inference.text.json_schema.alternatives import MAX_DEPTH, Alternatives, Plain
+from inference.text.json_schema.arrays import array_item
+from inference.text.json_schema.exclusions import ranges_without, without_empty
 from inference.text.json_schema.gbnf import Grammar, json_text
-from inference.text.json_schema.keywords import COMBINING, meaning, read_range, read_types
-from inference.text.json_schema.merge import APART, merge
+from inference.text.json_schema.keywords import (
+    COMBINING,
+    EXCEPT,
+    read_range,
+    read_step,
+    read_types,
+)
+from inference.text.json_schema.multiples import multiples_item
 from inference.text.json_schema.numbers import integer_item, number_item
-from inference.text.json_schema.references import find_loop, join, resolve
+from inference.text.json_schema.object_plan import ObjectPlan, read_plan
+from inference.text.json_schema.objects import write_objects
+from inference.text.json_schema.references import find_loop, resolve
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 from inference.text.json_schema.strings import string_item
-from inference.text.json_schema.values import values_item
+from inference.text.json_schema.tries import any_text
+from inference.text.json_schema.values import finite_texts, small_texts, value_texts
 
 MAX_BYTES = 64 * 1024
-MAX_DEPTH = 64
-_CHARS_PER_COST = 64
 
 
 def schema_to_grammar(schema: Any, *, param: str) -> str:
@@ -66,11 +76,13 @@ class Converter:
 
     def __init__(self, root: Any, grammar: Grammar) -> None:
         _check_size(root)
-        self._root = root
-        self._grammar = grammar
-        self._depth = 0
-        self._references: dict[str, str] = {}
-        # Which references a rule may begin with: around these it must not come back to itself.
+        self._root, self.grammar = root, grammar
+        self._alternatives = Alternatives(root, grammar)
+        # The rules of references and of combinations, and the places that these came from.
+        self._names: dict[str, str] = {}
+        self._places: dict[str, str] = {}
+        self._used: set[str] = set()
+        # Which such rules a rule may begin with: around these it must not come back to itself.
         self._beginnings: dict[str, set[str]] = {}
         self._begin: set[str] = set()
 
@@ -79,184 +91,151 @@ class Converter:
         item = self._refer(pointer, pointer)
         loop = find_loop(self._beginnings)
         if loop is not None:
-            names = [ref for ref, name in self._references.items() if name == loop]
-            raise Refusal(names[0], "refers to itself without end")
+            raise Refusal(self._places[loop], "refers to itself without end")
         return item
 
     def convert(self, schema: Any, pointer: str) -> str:
         """Give the item that matches what a schema allows."""
-        self._enter(pointer)
-        try:
-            return self._convert(schema, pointer)
-        finally:
-            self._depth -= 1
+        with self._alternatives.level(pointer):
+            words = self._alternatives.words(schema, pointer)
+            if not words:
+                return "value"
+            if words.keys() == {"$ref"}:
+                return self._refer(words["$ref"], pointer)
+            if words.keys() == {"allOf"}:
+                parts = self._alternatives.options(words, "allOf", pointer)
+                if len(parts) == 1:
+                    return self.convert(*parts[0])
+            if words.keys() & COMBINING:
+                self._alternatives.spend_on(words)
+                return self._share(json_text(words), pointer, lambda: self._any(words, pointer))
+            return self._any(words, pointer)
 
-    def _convert(self, schema: Any, pointer: str) -> str:
-        words = self._words(schema, pointer)
-        if not words:
-            return "value"
-        if words.keys() == {"$ref"}:
-            return self._refer(words["$ref"], pointer)
-        for name in ("anyOf", "oneOf"):
-            if words.keys() == {name}:
-                options = self._list(words, name, pointer)
-                if name == "oneOf":
-                    self._check_apart(self._set_apart(options), pointer)
-                return self._any(self.convert, options, pointer)
-        if words.keys() == {"allOf"} and len(self._list(words, "allOf", pointer)) == 1:
-            return self.convert(*self._list(words, "allOf", pointer)[0])
-        options = [(option, pointer) for option in self._expand(words, pointer)]
-        return self._any(self._plain, options, pointer)
+    def texts(self, schema: Any, pointer: str) -> list[str] | None:
+        """Give all JSON texts that are written for a schema, where it names few values."""
+        found: list[str] = []
+        for option in self._alternatives.expand(schema, pointer):
+            texts = finite_texts(option, pointer)
+            if texts is None or EXCEPT in option:
+                return None
+            found += texts
+        return list(dict.fromkeys(found))
 
-    def _any(
-        self, write: Callable[[Any, str], str], options: list[tuple[Any, str]], pointer: str
-    ) -> str:
-        """Give an item for one of several; those that no value fits fall away."""
-        items, last = [], Unsatisfiable(pointer, "allows no value")
-        for option, place in options:
+    def expand(self, schema: Any, pointer: str) -> list[Plain]:
+        """Give the alternatives of a schema."""
+        return self._alternatives.expand(schema, pointer)
+
+    def _any(self, words: Plain, pointer: str) -> str:
+        """Give an item for one of the alternatives; those that no value fits fall away."""
+        found = _Found(Unsatisfiable(pointer, "allows no value"))
+        for option in self._alternatives.combine(words, pointer):
+            self._alternatives.spend_on({name: option[name] for name in _LONG & option.keys()})
+            self._alternatives.check_apart(option, pointer)
+            self._add(option, pointer, found)
+        items = found.items
+        if found.texts:
+            items.append(self.grammar.define(any_text(self.grammar, found.texts)))
+        if found.plans:
+            with self._enclosed():
+                items.append(write_objects(self, found.plans))
+        if not items:
+            raise found.last
+        return items[0] if len(set(items)) == 1 else self.grammar.define(one_of(items))
+
+    def _add(self, option: Plain, pointer: str, found: "_Found") -> None:
+        """Add what an alternative allows to what is found."""
+        if not option:
+            found.items.append("value")
+            return
+        kinds = ("",) if option.keys() & {"enum", "const"} else read_types(option, pointer)
+        for kind in kinds:
             try:
-                items.append(write(option, place))
+                self._add_kind(kind, option, pointer, found)
+            except Unsatisfiable as error:
+                found.last = error
+
+    def _add_kind(self, kind: str, option: Plain, pointer: str, found: "_Found") -> None:
+        match kind:
+            case "":
+                found.texts += value_texts(option, pointer)
+            case "object":
+                with self._enclosed():
+                    plan = read_plan(self, without_empty(option, kind, pointer), pointer)
+                if plan is None:
+                    found.items.append("object")
+                else:
+                    found.plans.append(plan)
+            case "array":
+                with self._enclosed():
+                    option = without_empty(option, kind, pointer)
+                    found.items.append(array_item(self, option, pointer))
+            case "string":
+                found.items.append(string_item(self.grammar, option, pointer))
+            case "integer" | "number":
+                found.items.append(self._number(kind, option, pointer))
+            case _:
+                found.texts += small_texts(kind, option)
+
+    def _number(self, kind: str, option: Plain, pointer: str) -> str:
+        step, items = read_step(option, pointer), []
+        for bounds in ranges_without(read_range(option, pointer), option):
+            try:
+                if step is not None:
+                    items.append(multiples_item(self.grammar, bounds, step, kind))
+                elif kind == "integer":
+                    items.append(integer_item(self.grammar, bounds))
+                else:
+                    items.append(number_item(self.grammar, bounds))
             except Unsatisfiable as error:
                 last = error
         if not items:
             raise last
-        return items[0] if len(items) == 1 else self._grammar.define(one_of(items))
-
-    def _expand(self, schema: Any, pointer: str) -> list[dict[str, Any]]:
-        """Give the alternatives of a schema as schemas that combine nothing at their top."""
-        self._enter(pointer)
-        try:
-            return self._combine(self._words(schema, pointer), pointer)
-        finally:
-            self._depth -= 1
-
-    def _combine(self, words: dict[str, Any], pointer: str) -> list[dict[str, Any]]:
-        groups = []
-        if "$ref" in words:
-            groups.append([(resolve(self._root, words["$ref"], pointer), words["$ref"])])
-        groups += [[part] for part in self._list(words, "allOf", pointer)]
-        if "anyOf" in words:
-            groups.append(self._list(words, "anyOf", pointer))
-        found = [{name: value for name, value in words.items() if name not in COMBINING}]
-        for group in groups:
-            options = [option for part in group for option in self._possible(*part)]
-            found = self._merge_all(found, options, pointer)
-        if "oneOf" in words:
-            options = self._set_apart(self._list(words, "oneOf", pointer))
-            found = self._merge_all(found, options, pointer)
-        return found
-
-    def _possible(self, schema: Any, pointer: str) -> list[dict[str, Any]]:
-        """Give the alternatives of a schema, none where no value fits."""
-        try:
-            return self._expand(schema, pointer)
-        except Unsatisfiable:
-            return []
-
-    def _set_apart(self, options: list[tuple[Any, str]]) -> list[dict[str, Any]]:
-        """Give the alternatives of a ``oneOf``; each names those that may not allow the same."""
-        found = [(at, one) for at, option in enumerate(options) for one in self._possible(*option)]
-        return [
-            one | {APART: [*one.get(APART, []), *(other for i, other in found if i != at)]}
-            for at, one in found
-        ]
-
-    def _check_apart(self, options: list[dict[str, Any]], pointer: str) -> None:
-        """Refuse what is written for one alternative of a ``oneOf`` and might fit another."""
-        for option in options:
-            for other in option.get(APART, []):
-                self._spend()
-                if may_overlap(option, other, lambda part: self._possible(part, pointer)):
-                    raise Refusal(
-                        f"{pointer}/oneOf",
-                        "has alternatives that one value might fit both. Tell them apart by a "
-                        "required property with a const in each, or use anyOf",
-                    )
-
-    def _merge_all(
-        self, first: list[dict[str, Any]], second: list[dict[str, Any]], pointer: str
-    ) -> list[dict[str, Any]]:
-        merged, last = [], Unsatisfiable(pointer, "allows no value")
-        for one in first:
-            for other in second:
-                self._spend(one, other)
-                try:
-                    merged.append(merge(one, other, pointer))
-                except Unsatisfiable as error:
-                    last = error
-        if not merged:
-            raise last
-        return merged
-
-    def _plain(self, schema: Any, pointer: str) -> str:
-        """Give the item of a schema that combines nothing at its top."""
-        if not schema:
-            return "value"
-        self._spend({name: schema[name] for name in ("enum", "pattern") if name in schema})
-        self._check_apart([schema], pointer)
-        if "enum" in schema or "const" in schema:
-            return values_item(self._grammar, schema, pointer)
-        types = [(kind, pointer) for kind in read_types(schema, pointer)]
-        return self._any(lambda kind, place: self._typed(kind, schema, place), types, pointer)
-
-    def _typed(self, kind: str, schema: Mapping[str, Any], pointer: str) -> str:
-        match kind:
-            case "object":
-                return self._enclosed(object_item, schema, pointer)
-            case "array":
-                return self._enclosed(array_item, schema, pointer)
-            case "string":
-                return string_item(self._grammar, schema, pointer)
-            case "integer":
-                return integer_item(self._grammar, read_range(schema, pointer))
-            case "number":
-                return number_item(self._grammar, read_range(schema, pointer))
-        return kind
-
-    def _enclosed(self, write: Callable[..., str], schema: Mapping[str, Any], pointer: str) -> str:
-        """Write what stands in brackets: nothing inside can be a rule's beginning."""
-        outer, self._begin = self._begin, set()
-        try:
-            return write(self._grammar, self.convert, schema, pointer)
-        finally:
-            self._begin = outer
+        return items[0] if len(items) == 1 else self.grammar.define(one_of(items))
 
     def _refer(self, reference: Any, pointer: str) -> str:
         target = resolve(self._root, reference, pointer)
-        if reference not in self._references:
-            name = self._references[reference] = self._grammar.reserve()
+        return self._share(reference, reference, lambda: self.convert(target, reference))
+
+    def _share(self, key: str, place: str, write: Callable[[], str]) -> str:
+        """Give the rule of a key, written when it is first asked for; it may refer to itself."""
+        if key in self._names:
+            self._used.add(key)
+        else:
+            name = self._names[key] = self.grammar.reserve()
+            self._places[name] = place
             outer, self._begin = self._begin, set()
             try:
-                self._grammar.fill(name, self.convert(target, reference))
+                self.grammar.fill(name, write())
             except Unsatisfiable as error:
-                # Others may already refer to the rule, so it cannot just fall away.
-                raise Refusal(error.pointer, error.problem) from None
-            self._beginnings[name], self._begin = self._begin, outer
-        name = self._references[reference]
-        self._begin.add(name)
-        return name
+                if key in self._used:
+                    # Others refer to the rule already, so it cannot just fall away.
+                    raise Refusal(error.pointer, error.problem) from None
+                del self._names[key]
+                raise
+            finally:
+                self._beginnings[name], self._begin = self._begin, outer
+        self._begin.add(self._names[key])
+        return self._names[key]
 
-    def _words(self, schema: Any, pointer: str) -> dict[str, Any]:
-        if schema is False:
-            raise Unsatisfiable(pointer, "allows no value")
-        if schema is not True and not isinstance(schema, dict):
-            raise Refusal(pointer, "must be a schema: an object, true or false")
-        return {} if schema is True else meaning(schema, pointer)
+    @contextmanager
+    def _enclosed(self) -> Iterator[None]:
+        """Write what stands in brackets: nothing inside can be a rule's beginning."""
+        outer, self._begin = self._begin, set()
+        try:
+            yield
+        finally:
+            self._begin = outer
 
-    def _list(self, words: Mapping[str, Any], name: str, pointer: str) -> list[tuple[Any, str]]:
-        """Give the schemas of a list with their places."""
-        options = words.get(name, [])
-        if not isinstance(options, list) or (name in words and not options):
-            raise Refusal(f"{pointer}/{name}", "must be a list of schemas")
-        return [(option, join(pointer, name, i)) for i, option in enumerate(options)]
 
-    def _enter(self, pointer: str) -> None:
-        self._spend()
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise Refusal(pointer, f"nests or refers deeper than {MAX_DEPTH} levels")
+# What of an alternative takes long to read.
+_LONG = frozenset({"enum", "pattern", EXCEPT})
 
-    def _spend(self, *read: Mapping[str, Any]) -> None:
-        """Count a step and the schemas it reads as a whole."""
-        read = tuple({name: part[name] for name in part if name != APART} for part in read)
-        self._grammar.spend(1 + sum(map(len, map(json_text, read))) // _CHARS_PER_COST)
+
+@dataclass(slots=True)
+class _Found:
+    """What the alternatives of one schema allow, by how it is written."""
+
+    last: Unsatisfiable
+    items: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    plans: list[ObjectPlan] = field(default_factory=list)

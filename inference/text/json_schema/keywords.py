@@ -1,5 +1,6 @@
 """Which words of JSON Schema mean what here, and how their values are read."""
 
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -15,55 +16,79 @@ OBJECT = frozenset(
         "patternProperties",
         "required",
         "additionalProperties",
+        "propertyNames",
         "minProperties",
         "maxProperties",
     }
 )
-ARRAY = frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems"})
-STRING = frozenset({"minLength", "maxLength", "pattern", "format"})
-NUMBER = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
-FAMILIES = {"object": OBJECT, "array": ARRAY, "string": STRING, "number": NUMBER}
-COMBINING = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
-MEANINGFUL = OBJECT | ARRAY | STRING | NUMBER | COMBINING | {"type", "enum", "const", "nullable"}
-# They constrain, and cannot be (or are not yet) expressed. Words not named here are notes.
-REFUSED = frozenset(
+ARRAY = frozenset(
     {
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "contains",
+        "minContains",
+        "maxContains",
+    }
+)
+STRING = frozenset({"minLength", "maxLength", "pattern", "format"})
+NUMBER = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+FAMILIES = {"object": OBJECT, "array": ARRAY, "string": STRING, "number": NUMBER}
+COMBINING = frozenset(
+    {
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
         "not",
         "if",
         "then",
         "else",
-        "propertyNames",
-        "dependencies",
         "dependentRequired",
         "dependentSchemas",
         "unevaluatedProperties",
         "unevaluatedItems",
-        "additionalItems",
-        "contains",
-        "minContains",
-        "maxContains",
-        "multipleOf",
-        "divisibleBy",
-        "extends",
-        "disallow",
-        "$dynamicRef",
-        "$recursiveRef",
     }
 )
+# No words of a client's: the schemas that may not allow what this one does, and single values.
+APART, EXCEPT = "$apart", "$except"
+MEANINGFUL = OBJECT | ARRAY | STRING | NUMBER | COMBINING | {"type", "enum", "const", "nullable"}
+# They constrain, and cannot be expressed. Words not named here are notes.
+REFUSED = frozenset({"divisibleBy", "extends", "disallow", "$dynamicRef", "$recursiveRef"})
 
 
 def meaning(schema: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """Give what constrains of a schema; refuses what is not supported."""
+    """Give what constrains of a schema, in today's words; refuses what is not supported."""
     for name in schema:
         if name in REFUSED:
             raise Refusal(f"{pointer}/{name}", "is not supported")
     if "$id" in schema and pointer != "#":
         raise Refusal(f"{pointer}/$id", "is supported at the root only")
-    return {
+    words = {
         name: value
         for name, value in schema.items()
         if name in MEANINGFUL and not (name == "nullable" and value is False)
     }
+    if "dependencies" in schema:
+        words |= _read_dependencies(schema, pointer)
+    if isinstance(words.get("items"), list):
+        if "prefixItems" in words:
+            raise Refusal(f"{pointer}/items", "must be a schema beside prefixItems")
+        words["prefixItems"] = words.pop("items")
+        words |= {"items": schema["additionalItems"]} if "additionalItems" in schema else {}
+    return words
+
+
+def _read_dependencies(schema: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    """Read the older word for two of today's."""
+    given = schema["dependencies"]
+    if not isinstance(given, dict) or schema.keys() & {"dependentRequired", "dependentSchemas"}:
+        raise Refusal(f"{pointer}/dependencies", "must be an object, without its successors")
+    names = {name: part for name, part in given.items() if isinstance(part, list)}
+    schemas = {name: part for name, part in given.items() if name not in names}
+    return {"dependentRequired": names, "dependentSchemas": schemas}
 
 
 def read_types(schema: Mapping[str, Any], pointer: str) -> tuple[str, ...]:
@@ -77,7 +102,7 @@ def read_types(schema: Mapping[str, Any], pointer: str) -> tuple[str, ...]:
         raise Refusal(f"{pointer}/type", "must be a type, or a list of types, of JSON Schema")
     if not names:
         raise Unsatisfiable(f"{pointer}/type", "allows no type")
-    nullable = ["null"] if _read_flag(schema, "nullable", pointer) else []
+    nullable = ["null"] if read_flag(schema, "nullable", pointer) else []
     types = tuple(dict.fromkeys([*names, *nullable]))
     return tuple(name for name in types if name != "integer" or "number" not in types)
 
@@ -92,10 +117,22 @@ def read_count(schema: Mapping[str, Any], name: str, pointer: str) -> int | None
 
 def read_required(schema: Mapping[str, Any], pointer: str) -> list[str]:
     """Give the names of ``required``."""
-    names = schema.get("required", [])
+    return read_names(schema.get("required", []), f"{pointer}/required")
+
+
+def read_names(names: Any, pointer: str) -> list[str]:
+    """Give a list of names."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Refusal(f"{pointer}/required", "must be a list of names")
+        raise Refusal(pointer, "must be a list of names")
     return names
+
+
+def read_object(schema: Mapping[str, Any], name: str, pointer: str) -> dict[str, Any]:
+    """Give a word's object, empty where there is none."""
+    value = schema.get(name, {})
+    if not isinstance(value, dict):
+        raise Refusal(f"{pointer}/{name}", "must be an object")
+    return value
 
 
 def read_bounds(
@@ -120,6 +157,40 @@ def read_range(schema: Mapping[str, Any], pointer: str) -> Bounds:
     return Bounds(low, high, pointer)
 
 
+def read_step(schema: Mapping[str, Any], pointer: str) -> Decimal | None:
+    """Give what numbers are multiples of."""
+    value = schema.get("multipleOf")
+    if "multipleOf" not in schema:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+        raise Refusal(f"{pointer}/multipleOf", "must be a number above 0")
+    return Decimal(str(value))
+
+
+def read_flag(schema: Mapping[str, Any], name: str, pointer: str) -> bool:
+    """Give a word that is true or false."""
+    value = schema.get(name, False)
+    if type(value) is not bool:
+        raise Refusal(f"{pointer}/{name}", "must be true or false")
+    return value
+
+
+def value_key(value: Any) -> str:
+    """Give a text that is the same for equal values, as JSON Schema has it: 1 equals 1.0."""
+    return json.dumps(_plain_numbers(value), sort_keys=True)
+
+
+def _plain_numbers(value: Any) -> Any:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_plain_numbers(one) for one in value]
+        case dict():
+            return {name: _plain_numbers(one) for name, one in value.items()}
+    return value
+
+
 def _read_limits(schema: Mapping[str, Any], names: tuple[str, str], pointer: str) -> list[Bound]:
     limits = []
     for name in names:
@@ -129,10 +200,3 @@ def _read_limits(schema: Mapping[str, Any], names: tuple[str, str], pointer: str
         if value is not None:
             limits.append((Decimal(str(value)), name.startswith("exclusive")))
     return limits
-
-
-def _read_flag(schema: Mapping[str, Any], name: str, pointer: str) -> bool:
-    value = schema.get(name, False)
-    if type(value) is not bool:
-        raise Refusal(f"{pointer}/{name}", "must be true or false")
-    return value

@@ -22,7 +22,7 @@ class Bounds:
     def __init__(self, low: Bound | None, high: Bound | None, pointer: str) -> None:
         self.low, self.high, self.pointer = low, high, pointer
 
-    def allow(self, value: int | float) -> bool:
+    def allow(self, value: int | float | Decimal) -> bool:
         """Tell whether a number is within."""
         number = Decimal(str(value))
         if self.low and (number < self.low[0] or (self.low[1] and number == self.low[0])):
@@ -30,6 +30,14 @@ class Bounds:
         return not (
             self.high and (number > self.high[0] or (self.high[1] and number == self.high[0]))
         )
+
+
+def as_fraction(value: Decimal) -> tuple[int, int]:
+    """Give a number as an integer and by how many decimals it is to be shifted."""
+    exponent = value.normalize().as_tuple().exponent
+    assert isinstance(exponent, int)
+    decimals = max(0, -exponent)
+    return int(value.scaleb(decimals)), decimals
 
 
 def integer_item(grammar: Grammar, bounds: Bounds) -> str:

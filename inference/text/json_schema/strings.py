@@ -14,8 +14,9 @@ from inference.text.grammar.regex import (
 from inference.text.grammar.writer import literal, one_of
 from inference.text.json_schema import formats
 from inference.text.json_schema.gbnf import Grammar, json_text, string_chars
-from inference.text.json_schema.keywords import read_bounds
+from inference.text.json_schema.keywords import EXCEPT, read_bounds
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
+from inference.text.json_schema.tries import other_key
 
 # The matcher follows every place at once that a text may be at.
 _MAX_POSITIONS = 1024
@@ -25,6 +26,12 @@ def string_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> st
     """Give an item that matches the JSON strings a schema allows."""
     least, most = read_bounds(schema, "minLength", "maxLength", pointer)
     node = pattern_of(schema, pointer)
+    excluded = [value for value in schema.get(EXCEPT, ()) if isinstance(value, str)]
+    excluded = [value for value in excluded if least <= len(value) <= (most or len(value))]
+    if excluded:
+        if node is not None or (least, most) != (0, None):
+            raise Refusal(f"{pointer}/not", "excludes texts beside a pattern or a length")
+        return other_key(grammar, excluded)
     if node is not None:
         inner = _item(grammar, node)
     elif least == 0 and most is None:

@@ -1,46 +1,82 @@
 """The values of ``enum`` and ``const``, as far as the words beside them allow them."""
 
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from inference.text.json_schema.gbnf import Grammar, json_text
+from inference.text.json_schema.gbnf import json_text
 from inference.text.json_schema.keywords import (
     ARRAY,
+    EXCEPT,
     OBJECT,
     TYPES,
     read_bounds,
     read_range,
+    read_step,
     read_types,
+    value_key,
 )
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
-from inference.text.json_schema.tries import any_text
 
 MAX_VALUES = 10_000
+# Of integers so many count as values that a schema names.
+_MAX_INTEGERS = 256
 # Of which kind of value each says more than is looked at here.
 _UNSEEN = {"object": OBJECT, "array": ARRAY, "string": frozenset({"pattern", "format"})}
 
 
-def values_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> str:
-    """Give an item that matches the values, written as compact JSON."""
+def value_texts(schema: Mapping[str, Any], pointer: str) -> list[str]:
+    """Give the values as compact JSON."""
     values = read_values(schema, pointer)
     types = read_types(schema, pointer) if "type" in schema else TYPES
-    bounds = read_range(schema, pointer)
+    bounds, step = read_range(schema, pointer), read_step(schema, pointer)
     least, most = read_bounds(schema, "minLength", "maxLength", pointer)
     texts = []
     for value in values:
         kinds = kinds_of(value)
         if _UNSEEN.get(kinds[0], frozenset()) & schema.keys():
             raise Refusal(pointer, "has an enum beside other words, which is not supported")
-        is_fit = not types or any(kind in types for kind in kinds)
+        is_fit = any(kind in types for kind in kinds)
         if isinstance(value, str):
             is_fit &= least <= len(value) and (most is None or len(value) <= most)
         elif "number" in kinds:
-            is_fit &= bounds.allow(value)
+            is_fit &= bounds.allow(value) and (not step or Decimal(str(value)) % step == 0)
         if is_fit:
             texts.append(json_text(value))
     if not texts:
         raise Unsatisfiable(pointer, "has no value in its enum that fits")
-    return grammar.define(any_text(grammar, texts))
+    return texts
+
+
+def finite_texts(schema: Mapping[str, Any], pointer: str) -> list[str] | None:
+    """Give the texts of all values of a plain schema, if these are few and need no searching."""
+    if EXCEPT in schema:
+        return None
+    if schema.keys() & {"enum", "const"}:
+        return value_texts(schema, pointer)
+    texts: list[str] = []
+    for kind in read_types(schema, pointer):
+        if kind in ("boolean", "null"):
+            texts += small_texts(kind, schema)
+        elif kind == "integer" and "multipleOf" not in schema:
+            bounds = read_range(schema, pointer)
+            if not bounds.low or not bounds.high:
+                return None
+            low = bounds.low[0].to_integral_value(ROUND_CEILING)
+            high = bounds.high[0].to_integral_value(ROUND_FLOOR)
+            if high - low >= _MAX_INTEGERS:
+                return None
+            texts += [str(one) for one in range(int(low), int(high) + 1) if bounds.allow(one)]
+        else:
+            return None
+    return texts
+
+
+def small_texts(kind: str, schema: Mapping[str, Any]) -> list[str]:
+    """Give the texts of ``boolean`` or ``null`` that are not excluded."""
+    values: list[Any] = [True, False] if kind == "boolean" else [None]
+    excluded = {value_key(value) for value in schema.get(EXCEPT, ())}
+    return [json_text(value) for value in values if value_key(value) not in excluded]
 
 
 def read_values(schema: Mapping[str, Any], pointer: str) -> list[Any]:
@@ -54,7 +90,7 @@ def read_values(schema: Mapping[str, Any], pointer: str) -> list[Any]:
         return values
     if "enum" not in schema:
         return [schema["const"]]
-    return [value for value in values if json_text(value) == json_text(schema["const"])]
+    return [value for value in values if value_key(value) == value_key(schema["const"])]
 
 
 def kinds_of(value: Any) -> tuple[str, ...]:

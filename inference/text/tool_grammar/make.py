@@ -68,7 +68,9 @@ class _Maker:
         self._grammar = Grammar()
         self._unenforced = set(unenforced)
         form = syntax.form
-        self._parameters = ParameterWriter(self._grammar, form) if _is_by_one(form) else None
+        self._parameters = None
+        if isinstance(form, ParameterCall):
+            self._parameters = ParameterWriter(self._grammar, form)
 
     def make(
         self,
@@ -151,10 +153,6 @@ class _Maker:
     def _thinking(self, reasoning: Reasoning) -> str:
         rest = f"{text_until(self._grammar, reasoning.end)} {_GAP}"
         return rest if reasoning.is_open else f"({literal(reasoning.start)} {rest})?"
-
-
-def _is_by_one(form: Any) -> bool:
-    return isinstance(form, ParameterCall)
 
 
 def _key(name: str) -> str:

@@ -73,7 +73,8 @@ class _Maker:
 
     def make(self, depth: int) -> Any:
         leaves = [self._string, self._string, self._integer, self._number, self._enum, self._other]
-        inner = [self._object, self._object, self._array, self._choice, self._combined]
+        inner = [self._object, self._object, self._array, self._array, self._choice]
+        inner += [self._combined, self._conditional, self._excluding, self._mapping]
         make = self._random.choice(inner if depth and self._random.random() < 0.75 else leaves)
         return make(depth - 1)
 
@@ -111,12 +112,14 @@ class _Maker:
     def _integer(self, _depth: int) -> Any:
         low = self._random.randrange(-1500, 1500)
         high = low + self._random.choice((2, 9, 130, 5000))
-        return {"type": "integer"} | self._bounds(low, high)
+        step = {"multipleOf": self._random.choice((2, 3, 7, 10, 25))} if self._maybe(0.3) else {}
+        return {"type": "integer"} | self._bounds(low, high) | step
 
     def _number(self, _depth: int) -> Any:
         low = round(self._random.uniform(-20, 20), self._random.randrange(4))
         high = round(low + self._random.choice((0.3, 1, 7.25, 120)), 3)
-        return {"type": "number"} | self._bounds(low, high)
+        step = {"multipleOf": self._random.choice((0.5, 0.01, 0.25, 3))} if self._maybe(0.3) else {}
+        return {"type": "number"} | self._bounds(low, high) | step
 
     def _enum(self, _depth: int) -> Any:
         if self._maybe(0.3):
@@ -140,6 +143,10 @@ class _Maker:
             schema["minProperties"] = self._random.randrange(3)
         if self._maybe(0.2):
             schema["maxProperties"] = self._random.randrange(2, 6)
+        if self._maybe(0.15) and len(names) > 1:
+            schema["dependentRequired"] = {names[0]: names[1:2]}
+        if self._maybe(0.1) and names:
+            schema["dependentSchemas"] = {names[0]: self._object(0)}
         return schema
 
     def _array(self, depth: int) -> Any:
@@ -152,6 +159,14 @@ class _Maker:
             schema["minItems"] = self._random.randrange(3)
         if self._maybe():
             schema["maxItems"] = self._random.randrange(2, 5)
+        if self._maybe(0.15):
+            schema["contains"] = self.make(0)
+            bound = self._random.choice(("minContains", "maxContains", "title"))
+            schema[bound] = self._random.randrange(3)
+        if self._maybe(0.15):
+            items = [self._enum(0), {"type": "boolean"}, {"type": "integer", "maximum": 4}]
+            schema = {"type": "array", "uniqueItems": True, "minItems": self._random.randrange(3)}
+            schema["items"] = self._random.choice([*items, {"enum": [*_VALUES, "c", "d"]}])
         return schema
 
     def _choice(self, depth: int) -> Any:
@@ -167,9 +182,63 @@ class _Maker:
         schema["required"] = [*schema.get("required", []), "tag"]
         return schema
 
+    def _conditional(self, depth: int) -> Any:
+        schema = self._object(depth)
+        names = list(schema["properties"]) or ["a"]
+        condition: dict[str, Any] = {"properties": {names[0]: self._condition()}}
+        if self._maybe():
+            condition["required"] = names[:1]
+        schema["if"] = condition
+        for word in ("then", "else"):
+            if self._maybe(0.8):
+                schema[word] = self._random.choice(({"required": names[-1:]}, self._object(0)))
+        if self._maybe(0.1):
+            schema["unevaluatedProperties"] = False
+        return schema
+
+    def _condition(self) -> Any:
+        return self._random.choice(
+            (self._enum(0), {"type": "string"}, {"minimum": 3}, {"minLength": 2}, {"not": {}})
+        )
+
+    def _excluding(self, depth: int) -> Any:
+        values = self._random.sample(_VALUES[:-2], self._random.randrange(1, 4))
+        excluded = self._random.choice(
+            (
+                {"enum": values},
+                {"const": values[0]},
+                {"type": self._random.choice(("string", "integer", "array", "object"))},
+                {"required": ["a"]},
+                {"minLength": 2},
+                {"maximum": 3},
+                {"anyOf": [{"type": "null"}, {"const": "a"}]},
+                {"properties": {"a": {"type": "string"}}, "required": ["b"]},
+            )
+        )
+        schema = self._random.choice(({}, self._object(depth), self._enum(0), self._integer(0)))
+        return schema | {"not": excluded}
+
+    def _mapping(self, depth: int) -> Any:
+        schema: dict[str, Any] = {"type": "object"}
+        schema["propertyNames"] = self._random.choice(
+            (
+                {"pattern": "^[a-z]{2,3}$"},
+                {"enum": list(NAMES[:4])},
+                {"maxLength": 4},
+                {"const": "a"},
+            )
+        )
+        if self._maybe(0.8):
+            schema["additionalProperties"] = self.make(depth)
+        if self._maybe(0.3):
+            schema["minProperties"] = 1
+        part = self._object(0) if self._maybe(0.3) else {}
+        return part | schema
+
     def _combined(self, depth: int) -> Any:
         parts = [self._object(depth) for _ in range(2)]
         if self._maybe():
-            return {"allOf": parts, "description": "both"}
+            closed = {"unevaluatedProperties": False} if self._maybe(0.3) else {}
+            return {"allOf": parts, "description": "both"} | closed
         schema = self._object(depth) | {"anyOf": parts}
         return json.loads(json.dumps(schema))
