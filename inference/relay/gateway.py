@@ -22,6 +22,7 @@ from inference.relay.keys import (
     DURABLE_RETENTION_SECONDS,
     LEASE_SECONDS,
     REPLICAS,
+    conversation_key,
     events_key,
     job_key,
     kept_key,
@@ -143,6 +144,10 @@ class GatewayRelay:
         """Give what was kept of an answer; None where the owner has no such run."""
         document: bytes | None = await self._guard(self._redis.get(kept_key(owner, run)))
         return document
+
+    async def forget_conversation(self, conversation: str, owner: str) -> None:
+        """Let the owner's conversation be unknown."""
+        await self._guard(self._redis.unlink(conversation_key(owner, conversation)))
 
     async def release(self, jobs: Iterable[str]) -> None:
         """Delete the keys of jobs whose end was delivered."""

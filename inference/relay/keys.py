@@ -31,6 +31,7 @@ PREFIXES = {
     "CANCELLED": "lm:cancel:",  # set of the running jobs a replica should stop
     "TRIAL": "lm:trial:",  # the one suspect job that a replica tries
     "KEPT": "lm:kept:",  # how an owner's resumable answer is told, by owner and run
+    "CONVERSATION": "lm:talk:",  # hash of the last run that a client gave this name, by owner
     "ANSWER": "lm:answer:",  # hash of the answer to an idempotency key, by owner and digest
     "ANSWERS": "lm:answers:",  # zset of an owner's kept answers with their sizes, by their end
     "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
@@ -83,6 +84,11 @@ def events_key(job: str) -> str:
 def kept_key(owner: str, run: str) -> str:
     """Name what is kept of an owner's resumable answer: no other owner can spell it."""
     return f"{PREFIXES['KEPT']}{owner}:{run}"
+
+
+def conversation_key(owner: str, conversation: str) -> str:
+    """Name what an owner's conversation is."""
+    return f"{PREFIXES['CONVERSATION']}{owner}:{conversation}"
 
 
 def waiting_key(deployment: str) -> str:

@@ -42,6 +42,22 @@ local function end_job(job, event)
   return true
 end
 
+-- The jobs of an owner's kept run, or nil where nothing is kept of it. They come first in what is
+-- kept, and are few; the rest may be megabytes.
+local function jobs_of(owner, run)
+  local beginning = redis.call('GETRANGE', KEPT .. owner .. ':' .. run, 0, 4095)
+  local list = string.match(beginning, '^{"jobs":(%b[])')
+  return list and cjson.decode(list)
+end
+
+local function goes_on(owner, run)
+  for _, job in ipairs(jobs_of(owner, run) or {}) do
+    local state = redis.call('HGET', JOB .. job, 'state')
+    if state == 'waiting' or state == 'running' then return true end
+  end
+  return false
+end
+
 -- Stop a job, wherever it is. Returns gone, done, dropped (it waited) or asked (its replica will).
 local function stop_job(job, abandoned)
   local fields = redis.call('HMGET', JOB .. job, 'state', 'replica')

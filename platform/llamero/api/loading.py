@@ -13,6 +13,7 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ReplicaState
 from llamero import dispatch
 from llamero.api.errors import describe_exception
+from llamero.api.run_names import conversation_of
 from llamero.api.sse import PATIENCE_SECONDS, QUEUE_SECONDS, respond
 from llamero.errors import LlameroError
 
@@ -37,7 +38,8 @@ async def stream_when_ready(
     begins_at = monotonic() + PATIENCE_SECONDS
     async for progress in loading:
         if monotonic() >= begins_at:
-            return respond(_body(loading, progress, answer, fail), run_id)
+            body = _body(loading, progress, answer, fail)
+            return respond(body if conversation_of(run_id) is None else _mute(body), run_id)
     return await answer()
 
 
@@ -68,12 +70,20 @@ async def watch_loading(deployment: str) -> AsyncIterator[float]:
         waking.cancel()
 
 
+async def _mute(body: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    """Leave the signs of life out, for readers that count bytes."""
+    async with aclosing(body):
+        async for part in body:
+            if not part.startswith(b":"):
+                yield part
+
+
 async def _body(
     loading: AsyncIterator[float],
     progress: float,
     answer: Callable[[], Awaitable[HttpResponseBase]],
     fail: Callable[[LlameroError], bytes],
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Tell how far the model is, then pass on its answer."""
     try:
         yield _sign_of_life(progress)

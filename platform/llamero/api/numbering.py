@@ -78,3 +78,38 @@ class NumberedChunks:
                 name = ".".join(map(str, self._told)).encode()
                 numbered.append(b"id: " + name + b"\n" + chunk + _END)
         return b"".join(numbered)
+
+
+class SkippedBytes:
+    """Writes as another writer does, but for so many of the first bytes.
+
+    For streams that are told the same way each time: those of one choice.
+    """
+
+    def __init__(self, writer: ChunkWriter, num_skipped: int) -> None:
+        self._writer = writer
+        self._num_left = num_skipped
+
+    def start(self) -> bytes:
+        """Give what comes before the first event."""
+        return self._skip(self._writer.start())
+
+    def write(self, event: ChoiceEvent) -> bytes:
+        """Give the chunks of an event, or nothing."""
+        return self._skip(self._writer.write(event))
+
+    def end(self) -> bytes:
+        """Give what comes last. Raises InvalidValue where there are not so many bytes."""
+        chunks = self._skip(self._writer.end())
+        if self._num_left:
+            raise InvalidValue("from", "from is more than the stream has.")
+        return chunks
+
+    def fail(self, error: LlameroError) -> bytes:
+        """Give what comes last where a stream ends badly."""
+        return self._writer.fail(error)
+
+    def _skip(self, chunks: bytes) -> bytes:
+        num_skipped = min(self._num_left, len(chunks))
+        self._num_left -= num_skipped
+        return chunks[num_skipped:]

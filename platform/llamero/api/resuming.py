@@ -1,9 +1,8 @@
 """Streams that outlive their connection: what is kept of them, and how their readers come back."""
 
 import logging
-import re
-import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 from django.http import HttpRequest, StreamingHttpResponse
@@ -14,11 +13,19 @@ from llamero.accounts.selectors import Caller
 from llamero.api.anthropic.recipe import MessageRecipe
 from llamero.api.generation import GenerationSettings, Keep
 from llamero.api.native.completion_stream import CompletionRecipe
-from llamero.api.numbering import NumberedChunks, read_place
+from llamero.api.numbering import NumberedChunks, SkippedBytes, read_place
 from llamero.api.openai.recipes import ChatRecipe, TextRecipe
 from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.run import GenerationRun
+from llamero.api.run_names import (
+    CONVERSATION_HEADER,
+    conversation_of,
+    is_run_id,
+    make_run_id,
+    read_conversation,
+)
 from llamero.api.sse import stream_kept_run, stream_run
+from llamero.api.turn import TurnFormat
 from llamero.errors import InvalidValue, LlameroError
 from models_registry.selectors import ServedModel
 
@@ -26,16 +33,18 @@ logger = logging.getLogger(__name__)
 
 RESUMABLE_HEADER = "X-Llamero-Resumable"
 IDEMPOTENCY_HEADER = "Idempotency-Key"
+# Bytes of a conversation's stream are counted, so that it has no comments that come as they like.
+NO_PINGS = -1.0
 MAX_RESUMABLE_JOBS = 16
 """The id of an event has a number for each choice."""
-_RUN_ID = re.compile(r"run_[0-9a-f]{32}")
 _WORDS = {"": False, "false": False, "0": False, "true": True, "1": True}
 
 
 class SocketRecipe(msgspec.Struct, frozen=True, tag="socket"):
-    """A chat on a socket, whose frames need nothing but the model's name."""
+    """A chat on a socket, whose frames need no more than the model's name and its ways."""
 
     model: str
+    turn: TurnFormat
 
 
 StreamRecipe = ChatRecipe | TextRecipe | CompletionRecipe | MessageRecipe
@@ -51,11 +60,6 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decoder = msgspec.json.Decoder(KeptRun)
-
-
-def make_run_id() -> str:
-    """Make an id that nobody guesses."""
-    return f"run_{secrets.token_hex(16)}"
 
 
 def make_keep(
@@ -77,13 +81,17 @@ def make_keep(
 def read_run_id(request: HttpRequest, settings: GenerationSettings, num_jobs: int) -> str | None:
     """Give the id of a new run if the client wants to be able to come back to its stream.
 
-    So does one that names a key for its answer: asked again it gets the same stream.
+    So does one that names a key for its answer: asked again it gets the same stream. And one that
+    names a conversation: it comes back by that name.
     """
     header, word = RESUMABLE_HEADER, request.headers.get(RESUMABLE_HEADER, "").strip().lower()
     if word not in _WORDS:
         raise InvalidValue(header, f"{header} must be true or false.")
     if not _WORDS[word] and settings.stream and IDEMPOTENCY_HEADER in request.headers:
         header, word = IDEMPOTENCY_HEADER, "true"
+    conversation = read_conversation(request) if settings.stream else None
+    if conversation is not None:
+        header, word = CONVERSATION_HEADER, "true"
     if not _WORDS[word] or settings.is_without_work:
         return None
     if not settings.stream:
@@ -93,23 +101,30 @@ def read_run_id(request: HttpRequest, settings: GenerationSettings, num_jobs: in
             f"A stream with {header} may have at most {MAX_RESUMABLE_JOBS} prompts times choices."
         )
         raise InvalidValue(header, message)
-    return make_run_id()
+    return make_run_id(conversation)
 
 
 async def stream_answer(
-    run: GenerationRun, recipe: StreamRecipe, run_id: str | None, pacing: Pacing = AS_USUAL
+    run: GenerationRun,
+    recipe: StreamRecipe,
+    run_id: str | None,
+    caller: Caller,
+    pacing: Pacing = AS_USUAL,
 ) -> StreamingHttpResponse:
     """Answer with a run's events, numbered if it may be resumed; closes the run."""
     writer = recipe.make_writer()
     if run_id is None:
         return await stream_run(run, writer, pacing)
+    if (conversation := conversation_of(run_id)) is not None:
+        await _go_on(run, run_id, conversation, caller)
+        pacing = replace(pacing, ping_seconds=NO_PINGS)
     return await stream_kept_run(run, NumberedChunks(writer, recipe.num_jobs), run_id, pacing)
 
 
 async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:
     """Find a run of the caller; one that is unknown, expired or another's sounds the same."""
     document = None
-    if _RUN_ID.fullmatch(run_id):
+    if is_run_id(run_id):
         document = await dispatch.get_dispatcher().find_run(run_id, caller.owner)
     kept = None if document is None else _read_kept(document)
     if kept is None or not caller.may_use(kept.model_pk):
@@ -135,20 +150,48 @@ async def reopen_run(kept: KeptRun, caller: Caller) -> GenerationRun:
 
 
 async def retell_run(
-    run_id: str, caller: Caller, place: str = "", param: str = "Last-Event-ID"
+    run_id: str,
+    caller: Caller,
+    place: str = "",
+    param: str = "Last-Event-ID",
+    *,
+    num_skipped: int = 0,
 ) -> StreamingHttpResponse:
     """Answer with a kept stream after the event of this id, in the shape it began in.
 
-    ``param`` is where the id comes from.
+    ``param`` is where the id comes from. ``num_skipped`` bytes of what is left are not told.
     """
     kept = await find_kept_run(run_id, caller)
     recipe = kept.recipe
     if isinstance(recipe, SocketRecipe):
         raise no_such_run()
     after = read_place(place, recipe.num_jobs, param)
+    if num_skipped and recipe.num_jobs > 1:
+        message = "Several choices come in no fixed order: name the last event by Last-Event-ID."
+        raise InvalidValue("from", message)
     run = await reopen_run(kept, caller)
-    writer = NumberedChunks(recipe.make_writer(), recipe.num_jobs, after)
-    return await stream_kept_run(run, writer, run_id, is_resumed=True)
+    writer = SkippedBytes(NumberedChunks(recipe.make_writer(), recipe.num_jobs, after), num_skipped)
+    pacing = (
+        AS_USUAL if conversation_of(run_id) is None else replace(AS_USUAL, ping_seconds=NO_PINGS)
+    )
+    return await stream_kept_run(run, writer, run_id, pacing, is_resumed=True)
+
+
+async def _go_on(run: GenerationRun, run_id: str, conversation: str, caller: Caller) -> None:
+    """Have a conversation go on with a new run; raises, and stops it, while its last one runs."""
+    conversations = dispatch.get_dispatcher().conversations
+    try:
+        if await conversations.go_on(conversation, caller.owner, run_id):
+            return
+        message = (
+            "The last stream of this conversation still goes on. Resume it or end it, "
+            f"or send another {CONVERSATION_HEADER}."
+        )
+        raise LlameroError(409, "conversation_busy", message, param=CONVERSATION_HEADER)
+    except BaseException:
+        await run.cancel()
+        await run.close()
+        raise
 
 
 def _read_kept(document: bytes) -> KeptRun | None:

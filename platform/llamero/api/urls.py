@@ -5,6 +5,7 @@ from typing import Any
 from django.urls import path
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
+from llamero.api.conversations import ConversationLookupView, ConversationStreamView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -67,6 +68,8 @@ urlpatterns = [
     *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),
     path("v1/runs/<str:run_id>", RunView.as_view()),
     path("v1/runs/<str:run_id>/events", RunEventsView.as_view()),
+    path("v1/stream", ConversationStreamView.as_view()),
+    path("v1/streams/lookup", ConversationLookupView.as_view()),
     path("v1/models", ModelListView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
     path("models", ModelListView.as_view()),

@@ -14,6 +14,7 @@ from inference.protocol.replicas import ModelFacts, ReplicaStatus
 from inference.protocol.text import Detokenized, Rendered, TextQuestion, TextReply, Tokenized
 from inference.relay.answers import AnswerRelay
 from inference.relay.connect import connect_async
+from inference.relay.conversations import ConversationRelay
 from inference.relay.frames import EventFrame
 from inference.relay.gateway import POLL_EVENTS, Admission, GatewayRelay, broker_unavailable
 from inference.relay.subscriber import Subscriber
@@ -46,6 +47,7 @@ class Dispatcher:
         self._redis = connect_async(redis_url)
         self._relay = GatewayRelay(self._redis)
         self._answers = AnswerRelay(self._relay)
+        self._conversations = ConversationRelay(self._relay)
         self._streams: dict[str, JobStream] = {}
         self._tickets = TicketOffice(publish_ticket)
         self._farewells = Farewells(self._relay)
@@ -193,6 +195,12 @@ class Dispatcher:
         """Answers that are given once, by idempotency key."""
         self._start()
         return self._answers
+
+    @property
+    def conversations(self) -> ConversationRelay:
+        """Runs by the names that clients gave them."""
+        self._start()
+        return self._conversations
 
     async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
         """Stop jobs wherever they are followed; False where none of them is known any more."""

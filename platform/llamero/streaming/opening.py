@@ -16,11 +16,12 @@ from llamero.api.resuming import (
     SocketRecipe,
     find_kept_run,
     make_keep,
-    make_run_id,
     no_such_run,
     reopen_run,
 )
 from llamero.api.run import GenerationRun
+from llamero.api.run_names import make_run_id
+from llamero.api.turn import TurnFormat
 from llamero.errors import InvalidValue
 from models_registry.selectors import ServedModel
 
@@ -34,6 +35,7 @@ class Chat:
 
     model: str
     run: GenerationRun
+    turn: TurnFormat
     run_id: str | None = None
     is_resumed: bool = False
 
@@ -54,9 +56,9 @@ async def open_chat(
             await tell_loading(served.id, progress)
     chat = await chats.prepare_chat(served=served, request=request)
     run_id = make_run_id() if is_resumable else None
-    keep = make_keep(run_id, served, caller, SocketRecipe(served.id))
+    keep = make_keep(run_id, served, caller, SocketRecipe(served.id, chat.turn))
     run = await chats.open_chat(chat=chat, caller=caller, keep=keep)
-    return Chat(served.id, run, run_id)
+    return Chat(served.id, run, chat.turn, run_id)
 
 
 async def resume_chat(run_id: str, caller: Caller) -> Chat:
@@ -64,7 +66,8 @@ async def resume_chat(run_id: str, caller: Caller) -> Chat:
     kept = await find_kept_run(run_id, caller)
     if not isinstance(kept.recipe, SocketRecipe):
         raise no_such_run()
-    return Chat(kept.recipe.model, await reopen_run(kept, caller), run_id, is_resumed=True)
+    recipe, run = kept.recipe, await reopen_run(kept, caller)
+    return Chat(recipe.model, run, recipe.turn, run_id, is_resumed=True)
 
 
 def _prepare(body: dict[str, Any], caller: Caller) -> tuple[ChatRequest, ServedModel]:

@@ -26,6 +26,7 @@ from inference.protocol.text import (
 from inference.relay.endings import CANCELLED_EVENT
 from models_registry.selectors import ServedModel
 from tests.llamero.api.fake_answers import FakeAnswers
+from tests.llamero.api.fake_conversations import FakeConversations
 from tests.llamero.played_stream import PlayedStream
 
 NUM_VOCAB = 49152
@@ -102,6 +103,7 @@ class FakeDispatcher:
     def __init__(self) -> None:
         self.jobs: list[Any] = []
         self.answers = FakeAnswers()
+        self.conversations = FakeConversations()
         self.kept: dict[tuple[str, str], bytes] = {}
         self.cancelled: list[str] = []
         self.streams: list[FakeStream] = []

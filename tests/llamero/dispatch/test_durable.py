@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from inference.relay import keys
@@ -97,3 +98,25 @@ async def test_any_gateway_stops_it_and_its_reader_hears_of_it(dispatcher, other
     assert end.finish_reason == "cancelled"
     assert await other_gateway.cancel_jobs([stream.job.id])
     assert not await other_gateway.cancel_jobs(["nothing"])
+
+
+async def test_a_conversation_is_its_last_run_to_its_owner(dispatcher, other_gateway, replica):
+    talks, others = dispatcher.conversations, other_gateway.conversations
+    deadline = time.time() + 60
+    streams = [await submit(dispatcher, is_durable=True) for _ in range(2)]
+    for number, stream in enumerate(streams):
+        document = msgspec.json.encode({"jobs": [stream.job.id], "recipe": "]" * 9000})
+        await dispatcher.keep_run(f"run_{number}", "alice", document, deadline)
+    assert await talks.go_on("talk", "alice", "run_0")
+    assert not await others.go_on("talk", "alice", "run_1")
+    [found] = await others.find(["talk", "unknown"], "alice")
+    assert (found.id, found.run, found.ended_at) == ("talk", "run_0", 0)
+    assert await others.find(["talk"], "bob") == []
+    replica.write(replica.take(), 1, DONE)
+    [found] = await others.find(["talk"], "alice")
+    assert found.started_at - 2 < found.ended_at < time.time() + 2
+    assert await others.go_on("talk", "alice", "run_1")
+    assert (await talks.find(["talk"], "alice"))[0].run == "run_1"
+    assert replica.redis.ttl(keys.conversation_key("alice", "talk")) > 3600
+    await talks.forget("talk", "alice")
+    assert await others.find(["talk"], "alice") == []

@@ -81,7 +81,7 @@ class GeneratingView(NativeView):
             served=served, prompts=prompts, settings=settings, caller=caller, keep=keep
         )
         if settings.stream:
-            return await stream_answer(run, recipe, self.run_id, settings.pacing)
+            return await stream_answer(run, recipe, self.run_id, caller, settings.pacing)
         documents = [answer.whole(choice) for choice in await collect(run, num_jobs)]
         return json_response(documents[0] if num_jobs == 1 else documents)
 

@@ -66,7 +66,7 @@ class ChatCompletionsView(AsyncAPIView):
         keep = make_keep(self.run_id, self.served, caller, recipe)
         run = await open_chat(chat=chat, caller=caller, keep=keep)
         if settings.stream:
-            return await stream_answer(run, recipe, self.run_id, settings.pacing)
+            return await stream_answer(run, recipe, self.run_id, caller, settings.pacing)
         choices = await collect(run, settings.num_choices, chat.turn)
         has_logprobs = settings.num_logprobs is not None
         document = _completion(envelope, choices, recipe.shape, has_logprobs=has_logprobs)

@@ -78,7 +78,8 @@ class CompletionsView(AsyncAPIView):
             keep=keep,
         )
         if completion.settings.stream:
-            return await stream_answer(run, recipe, self.run_id, completion.settings.pacing)
+            pacing = completion.settings.pacing
+            return await stream_answer(run, recipe, self.run_id, caller, pacing)
         tried = await collect(run, len(prompts) * num_tried)
         kept = _keep_best(tried, num_tried, completion.num_returned)
         choices = []
