@@ -10,21 +10,16 @@ from llamero.accounts.selectors import Caller
 from llamero.api.errors import from_failed
 from llamero.api.run import QueuePlace
 from llamero.api.sse import QUEUE_SECONDS
+from llamero.api.turn import TurnFormat
 from llamero.streaming import frames
 from llamero.streaming.opening import Chat, TellLoading
+from llamero.streaming.turn_frames import NOTHING_DONE, TurnFrames
 
 logger = logging.getLogger(__name__)
 
 # How long a cancelled chat waits for the worker's own word of its end.
 CANCEL_GRACE_SECONDS = 3.0
 SILENCE_SECONDS = 60.0
-FINISH_REASONS = {
-    events.FinishReason.EOS: "stop",
-    events.FinishReason.STOP: "stop",
-    events.FinishReason.LENGTH: "length",
-    events.FinishReason.CANCELLED: "cancelled",
-}
-NOTHING_DONE = events.Done(events.FinishReason.CANCELLED, 0, 0, 0)
 
 # The event loop keeps no strong reference to a task.
 _closing: set[asyncio.Future[None]] = set()
@@ -33,8 +28,8 @@ _closing: set[asyncio.Future[None]] = set()
 class ChatJob:
     """Opens a chat and turns its events into frames. Each run ends in exactly one done or error.
 
-    Of a chat that is resumed the first ``num_known`` deltas are not told again, nor what came
-    before them; of a new one it is None.
+    Of a chat that is resumed the first ``num_known`` frames of its answer are not told again, nor
+    what came before them; of a new one it is None.
     """
 
     def __init__(
@@ -49,9 +44,9 @@ class ChatJob:
         self._send = send
         self._is_new = num_known is None
         self._num_known = num_known or 0
+        self._answer = TurnFrames(job_id, TurnFormat(), 0)
         self._model = ""
         self._place: QueuePlace | None = None
-        self._num_deltas = 0
         self._is_cancelled = False
         self._opening: asyncio.Task[Chat] | None = None
         self._chat: Chat | None = None
@@ -98,6 +93,7 @@ class ChatJob:
 
     async def _follow(self, chat: Chat) -> None:
         self._model = chat.model
+        self._answer = TurnFrames(self._id, chat.turn, self._num_known)
         try:
             async with self._limit:
                 self._chat = chat
@@ -139,32 +135,26 @@ class ChatJob:
             await self._send(frames.Queued(self._id, chat.model, *place, run=chat.run_id))
 
     async def _tell(self, event: events.Event) -> None:
-        is_known = self._num_deltas < self._num_known
+        for frame in self._frames_of(event):
+            await self._send(frame)
+
+    def _frames_of(self, event: events.Event) -> list[frames.ServerFrame]:
         match event:
-            case events.Started() | events.Progress() if is_known:
-                return
+            case events.Started() | events.Progress() if self._answer.is_known:
+                return []
             case events.Started():
-                frame: frames.ServerFrame = frames.Started(
-                    self._id, self._model, event.num_cached_tokens
-                )
+                return [frames.Started(self._id, self._model, event.num_cached_tokens)]
             case events.Progress():
-                frame = frames.Progress(self._id, event.num_processed, event.num_prompt_tokens)
+                return [frames.Progress(self._id, event.num_processed, event.num_prompt_tokens)]
             case events.Tokens():
-                if not event.text:
-                    return
-                self._num_deltas += 1
-                if is_known:
-                    return
-                frame = frames.Delta(self._id, self._num_deltas, event.text)
+                return self._answer.tell(event)
             case events.Done():
-                frame = _describe_end(self._id, event)
+                return self._answer.end(event)
             case events.Failed(code=ErrorCode.REQUEST_CANCELLED):
-                frame = _describe_end(self._id, NOTHING_DONE)
+                return self._answer.end(NOTHING_DONE)
             case events.Failed():
-                frame = frames.describe_error(from_failed(event), self._id)
-            case _:
-                return
-        await self._send(frame)
+                return [frames.describe_error(from_failed(event), self._id)]
+        return []
 
 
 def _leave(opening: asyncio.Task[Chat]) -> None:
@@ -180,29 +170,3 @@ async def _let_go(chat: Chat) -> None:
     if not chat.is_resumed:
         await chat.run.cancel()
     await chat.run.close()
-
-
-def _describe_end(job_id: str, done: events.Done) -> frames.Done:
-    timings = done.timings
-    return frames.Done(
-        id=job_id,
-        finish_reason=FINISH_REASONS[done.finish_reason],
-        usage=frames.Usage(
-            prompt_tokens=done.num_prompt_tokens,
-            completion_tokens=done.num_completion_tokens,
-            total_tokens=done.num_prompt_tokens + done.num_completion_tokens,
-            cached_tokens=done.num_cached_tokens,
-        ),
-        timings=frames.Timings(
-            prompt_n=timings.num_prompt_computed,
-            prompt_ms=timings.prompt_ms,
-            prompt_per_second=_rate(timings.num_prompt_computed, timings.prompt_ms),
-            predicted_n=done.num_completion_tokens,
-            predicted_ms=timings.predicted_ms,
-            predicted_per_second=_rate(done.num_completion_tokens, timings.predicted_ms),
-        ),
-    )
-
-
-def _rate(count: int, milliseconds: float) -> float:
-    return count * 1000 / milliseconds if milliseconds > 0 else 0.0

@@ -111,20 +111,48 @@ class Progress(msgspec.Struct, frozen=True, tag_field="type", tag="progress"):
 
 
 class Delta(msgspec.Struct, frozen=True, tag_field="type", tag="delta"):
-    """New text. ``seq`` is 1, 2, 3… without holes, for each chat of its own."""
+    """New text. ``seq`` is 1, 2, 3… without holes in all that a chat's answer is made of."""
 
     id: str
     seq: int
     text: str
 
 
+class Reasoning(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning"):
+    """More of what the model writes to itself before it answers."""
+
+    id: str
+    seq: int
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True, tag_field="type", tag="call"):
+    """The model calls a tool: the call of this ``index``, from 0, and of this id."""
+
+    id: str
+    seq: int
+    index: int
+    call_id: str
+    name: str
+
+
+class Arguments(msgspec.Struct, frozen=True, tag_field="type", tag="arguments"):
+    """More of the JSON text of a call's arguments."""
+
+    id: str
+    seq: int
+    index: int
+    text: str
+
+
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts, as in the REST API plus ``cached_tokens`` (a part of the prompt's)."""
+    """Token counts, as in the REST API, those that are a part of others beside them."""
 
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
     cached_tokens: int
+    reasoning_tokens: int
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -139,7 +167,7 @@ class Timings(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True, tag_field="type", tag="done"):
-    """The chat has ended well: stop, length or cancelled."""
+    """The chat has ended well: stop, length, tool_calls or cancelled."""
 
     id: str
     finish_reason: str
@@ -162,7 +190,10 @@ class Pong(msgspec.Struct, frozen=True, tag_field="type", tag="pong"):
     """The answer to a ping."""
 
 
-ServerFrame = Hello | Loading | Queued | Resumed | Started | Progress | Delta | Done | Error | Pong
+ContentFrame = Delta | Reasoning | Call | Arguments
+ServerFrame = (
+    Hello | Loading | Queued | Resumed | Started | Progress | ContentFrame | Done | Error | Pong
+)
 
 _encoder = msgspec.json.Encoder()
 

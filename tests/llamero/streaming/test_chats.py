@@ -34,6 +34,7 @@ async def test_a_chat_streams_its_text_and_ends_with_counts(
         "completion_tokens": 3,
         "total_tokens": 10,
         "cached_tokens": 3,
+        "reasoning_tokens": 0,
     }
     assert done["timings"]["predicted_per_second"] == 150
     job = dispatcher.streams[0].job

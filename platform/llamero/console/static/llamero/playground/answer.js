@@ -46,6 +46,8 @@ export class Answer {
         return this.#view.setNote("Reading the prompt…");
       case "progress":
         return this.#showPrefill(frame);
+      case "reasoning":
+        return this.#view.setNote("Thinking…");
       case "delta":
         return this.#grow(frame.text);
       case "done":

@@ -95,7 +95,7 @@ export class ChatSocket {
     if (!chat) return;
     if (frame.error?.code === "stream_detached") return this.#detach(frame, chat);
     if (frame.run) chat.run = frame.run;
-    if (frame.type === "delta") chat.seq = frame.seq;
+    if (frame.seq) chat.seq = frame.seq;
     if (frame.type === "done" || frame.type === "error") this.#chats.delete(frame.id);
     chat.handle(frame);
   }
