@@ -108,6 +108,8 @@ def test_operations_have_ids_of_their_own() -> None:
         ("GET", "/health", None),
         ("GET", "/v1/runs/run_1/events", None),
         ("DELETE", "/v1/runs/run_1", None),
+        ("GET", "/v1/stream?conv_id=talk", None),
+        ("POST", "/v1/streams/lookup", {"conversation_ids": []}),
     ],
 )
 async def test_answers_are_as_described(

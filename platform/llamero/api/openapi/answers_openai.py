@@ -211,6 +211,9 @@ COMPONENTS: dict[str, Schema] = {
             ),
         }
     ),
+    "KnownConversation": shape(
+        {"conversation_id": TEXT, "is_done": FLAG, "started_at": COUNT, "completed_at": COUNT}
+    ),
     "CancelledRun": shape({"id": TEXT, "object": one_of("run"), "cancelled": FLAG}),
     "Error": shape(
         {

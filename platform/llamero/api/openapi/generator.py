@@ -87,6 +87,8 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
             answers[200, operation.media_type or JSON] = operation.answer
         if operation.event is not None:
             answers[200, EVENTS] = TEXT
+        if not answers:
+            answers[204] = None
         error = _ERRORS[self.view.dialect]
         return answers | {("4XX", JSON): error, ("5XX", JSON): error}
 
@@ -104,7 +106,7 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
         bodies: Schema = super()._get_response_bodies(direction)
         for status, answer in bodies.items():
             answer["description"] = "An error." if "X" in status else "The answer."
-            stream = answer["content"].get(EVENTS)
+            stream = answer.get("content", {}).get(EVENTS)
             if stream is not None:
                 # OpenAPI 3.1 has no word for what each event of a stream holds.
                 stream["x-event"] = self.operation.event

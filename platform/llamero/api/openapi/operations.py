@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.views import APIView
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
+from llamero.api.conversations import ConversationLookupView, ConversationStreamView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -19,7 +20,17 @@ from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
-from llamero.api.openapi.shapes import ANY_OBJECT, COUNT, FLAG, TEXT, Schema, either, ref
+from llamero.api.openapi.shapes import (
+    ANY_OBJECT,
+    COUNT,
+    FLAG,
+    TEXT,
+    Schema,
+    either,
+    list_of,
+    ref,
+    shape,
+)
 from llamero.api.openapi.views import OpenApiView
 from llamero.api.rerank import RerankView
 from llamero.api.responses.create import InputTokensView, ResponsesView
@@ -32,7 +43,7 @@ class Operation:
     """One method of one view.
 
     ``answer`` and ``event`` name components: of a whole answer, and of each event of a stream.
-    ``media_type`` is of an answer that is no JSON.
+    ``media_type`` is of an answer that is no JSON. With neither the answer is empty.
     """
 
     summary: str
@@ -57,9 +68,13 @@ _KEY = _header("Idempotency-Key", "One answer per key: sent again, it is repeate
 _RESUMABLE = _header(
     "X-Llamero-Resumable", "`true`: the stream outlives its connection, and can be resumed."
 )
+_CONVERSATION = _header(
+    "X-Conversation-Id", "The stream can be resumed, and is the last one of this name."
+)
 _LAST_EVENT = _header("Last-Event-ID", "The id of the last event the client has.")
 _POSTED = (_KEY,)
-_STREAMED = (_KEY, _RESUMABLE)
+_STREAMED = (_KEY, _RESUMABLE, _CONVERSATION)
+_NAMED = _query("conv_id", "The name that the client chose.")
 _VERSION = _header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
 _ANTHROPIC_POSTED = (_KEY, _VERSION)
 
@@ -269,6 +284,25 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         ),
     ),
     (RunView, "DELETE"): Operation("Cancel a run.", _RUNS, ref("CancelledRun")),
+    (ConversationStreamView, "GET"): Operation(
+        "Tell the last stream of a conversation again.",
+        _RUNS,
+        event=TEXT,
+        parameters=(
+            _NAMED,
+            _query("from", "How many bytes of it the client has.", COUNT),
+            _LAST_EVENT,
+        ),
+    ),
+    (ConversationStreamView, "DELETE"): Operation(
+        "End the last stream of a conversation, and forget it.", _RUNS, parameters=(_NAMED,)
+    ),
+    (ConversationLookupView, "POST"): Operation(
+        "Tell which conversations have a stream.",
+        _RUNS,
+        list_of(ref("KnownConversation")),
+        body=shape({"conversation_ids": list_of(TEXT)}),
+    ),
 }
 
 
