@@ -66,11 +66,18 @@ class Roster:
             self._counters.num_jobs_done += 1
 
     def fail(
-        self, sequence: Sequence, code: ErrorCode, message: str, *, is_retryable: bool = False
+        self,
+        sequence: Sequence,
+        code: ErrorCode,
+        message: str,
+        *,
+        is_retryable: bool = False,
+        param: str = "",
     ) -> None:
-        """End a sequence badly."""
+        """End a sequence badly, because of a field of its request or not."""
         self._retire(sequence, keeps_cells=False)
-        failed = Failed(code, message, is_retryable, sequence.num_prompt, sequence.num_generated)
+        counts = (sequence.num_prompt, sequence.num_generated)
+        failed = Failed(code, message, is_retryable, *counts, param=param)
         self.tell(sequence, failed)
         self._counters.num_jobs_failed += 1
 

@@ -13,6 +13,7 @@ from inference.engine.roster import Roster
 from inference.engine.sequence import Sequence
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import FinishReason, Progress, PromptLogprobs
+from inference.protocol.jobs import blamed_field
 
 logger = logging.getLogger(__name__)
 # A job that wants its answer whole still tells now and then: another replica can go on from there.
@@ -49,7 +50,8 @@ class Settler:
             elif len(rows) and sequence.is_redrawing:
                 self._redraw(sequence, rows[-1])
         except EngineError as error:
-            self._roster.fail(sequence, error.code, error.message)
+            param = blamed_field(error, sequence.job)
+            self._roster.fail(sequence, error.code, error.message, param=param)
         except Exception:  # whatever one sequence does must not end the others
             logger.exception("job %s cannot be sampled", sequence.job.id)
             self._roster.fail(

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.sampling import SamplingParams
 
 SCHEMA_VERSION = 1
@@ -116,6 +117,19 @@ Job = GenerationJob | EmbeddingJob
 _ANONYMOUS: dict[str, Any] = {"id": "", "owner": "", "gateway": "", "deadline": 0.0, "attempt": 1}
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)
+
+
+def blamed_field(error: EngineError, job: Job) -> str:
+    """Give the field of the request that an error is about, "" where there is none.
+
+    What is wrong with a grammar is wrong with the field that it was made from.
+    """
+    is_grammar = error.param == "grammar" or (
+        error.code is ErrorCode.INVALID_GRAMMAR and not error.param
+    )
+    if is_grammar and isinstance(job, GenerationJob):
+        return job.sampling.grammar_field
+    return error.param or ""
 
 
 def encode_job(job: Job) -> bytes:

@@ -40,7 +40,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
     ``logit_bias`` pairs are (token id, bias); None bans a token, as JSON has no infinity.
-    ``grammar`` constrains from the first token on, or, lazy, from a trigger on.
+    ``grammar`` constrains from the first token on, or, lazy, from a trigger on. ``grammar_field``
+    is the field of the request that it was made from, and that errors about it name.
     ``preserved_tokens`` are spellings of control tokens that a grammar may use and that are told
     as text.
     ``adaptive_target`` is a probability to aim at where ``samplers`` name adaptive_p; below 0 off.
@@ -84,6 +85,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     seed: int | None = None
     logit_bias: tuple[tuple[int, float | None], ...] = ()
     grammar: str = ""
+    grammar_field: str = "grammar"
     is_grammar_lazy: bool = False
     grammar_triggers: tuple[GrammarTrigger, ...] = ()
     preserved_tokens: tuple[str, ...] = ()

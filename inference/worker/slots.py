@@ -7,7 +7,7 @@ from typing import Protocol
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed
-from inference.protocol.jobs import Job
+from inference.protocol.jobs import Job, blamed_field
 from inference.relay.connect import RedisError
 from inference.relay.running import RunningJobs
 from inference.relay.waiting import NotYet, TakenJob, WaitingSet
@@ -119,7 +119,7 @@ class Slots:
         try:
             self._engine.submit(job)
         except EngineError as error:
-            param = error.param or ""
+            param = blamed_field(error, job)
             failed = Failed(error.code, error.message, error.is_retryable, param=param)
             self._sink([(job.id, failed)])
         except Exception:  # a bug must cost its job, and never leave the client waiting

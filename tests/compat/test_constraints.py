@@ -116,11 +116,11 @@ def test_a_ban_of_all_that_the_grammar_permits_is_400(raw: RawClient) -> None:
 )
 def test_an_exploding_grammar_is_400_and_harms_nobody(raw: RawClient, grammar: str) -> None:
     answer = raw.post(
-        "/completion", prompt="a" * 50, grammar=grammar, n_predict=64, ignore_eos=True
+        "/completion", prompt="a" * 50, guided_grammar=grammar, n_predict=64, ignore_eos=True
     )
     assert answer.status in (200, 400)
     if answer.status == 400:
-        assert answer.error["param"] == "grammar"
+        assert answer.error["param"] == "guided_grammar"
     assert raw.complete("x", n_predict=1)["tokens_predicted"] == 1
 
 

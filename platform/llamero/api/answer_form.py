@@ -6,7 +6,7 @@ OpenAI, llama-server and vLLM each have fields of their own for it; all of them 
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from inference.protocol.errors import EngineError
 from inference.text.grammar import read_grammar
@@ -21,15 +21,22 @@ _NUM_CACHED = 64
 _HARMLESS = frozenset({"disable_fallback", "disable_any_whitespace", "backend"})
 
 
-def read_answer_form(fields: Mapping[str, Any]) -> str:
-    """Give the grammar an answer must follow; an empty one leaves it free."""
+class AnswerForm(NamedTuple):
+    """The grammar an answer must follow, and the field that asks for it; empty, it is free."""
+
+    grammar: str = ""
+    field: str = "grammar"
+
+
+def read_answer_form(fields: Mapping[str, Any]) -> AnswerForm:
+    """Read the form of an answer; raises LlameroError or EngineError."""
     forms = [(name, fields[name]) for name in _READERS if name in fields]
     forms = [(name, value) for name, value in forms if not _is_free(name, value)]
     if len(forms) > 1:
         raise InvalidValue(forms[0][0], f"Give either {forms[0][0]} or {forms[1][0]}, not both.")
     for name, value in forms:
-        return _READERS[name](value, name)
-    return ""
+        return AnswerForm(_READERS[name](value, name), name)
+    return AnswerForm()
 
 
 def _is_free(name: str, value: Any) -> bool:

@@ -100,7 +100,7 @@ def read_sampling(fields: dict[str, Any], base: SamplingParams) -> SamplingParam
     """
     chosen = {name: fields[name] for name in SamplingParams.__struct_fields__ if name in fields}
     chosen.pop("logit_bias", None)
-    chosen["grammar"] = read_answer_form(fields)
+    chosen["grammar"], chosen["grammar_field"] = read_answer_form(fields)
     chosen |= read_lazy_grammar(fields)
     chosen["seed"] = _read_seed(fields.get("seed", -1))
     chosen["samplers"] = _read_samplers(fields, base)

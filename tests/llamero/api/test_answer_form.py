@@ -80,7 +80,7 @@ async def test_properties_keep_the_order_they_were_sent_in(dispatcher: FakeDispa
         with_schema({"type": "string", "pattern": "^+a$"}),
         with_schema({"$ref": "#"}),
         with_schema({"enum": [str(i) for i in range(10_000)]}),
-        with_schema({"not": {"type": "string"}}),
+        with_schema({"type": "array", "uniqueItems": True}),
         with_schema(False),
         with_schema("object"),
         with_schema(None),
@@ -150,10 +150,11 @@ async def test_vllms_fields_are_taken_everywhere(
 ) -> None:
     asked = HI if url == CHAT else {"model": "smol", "prompt": "x"}
     assert (await post(url, asked | {field: value})).status == 200
-    found = dispatcher.jobs[0].sampling.grammar
-    assert "root ::=" in found
+    sampling = dispatcher.jobs[0].sampling
+    assert "root ::=" in sampling.grammar
+    assert sampling.grammar_field == field
     if grammar is not None:
-        assert found == grammar
+        assert sampling.grammar == grammar
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from inference.protocol.errors import EngineError
 from llamero.api.answer_form import read_answer_form
 from llamero.api.anthropic.conversation import read_conversation
@@ -108,6 +110,10 @@ def _read_settings(fields: dict[str, Any]) -> GenerationSettings:
     settings = read_settings(
         given, max_tokens=max_tokens, num_logprobs=None, num_prompt_logprobs=None
     )
+    if form is not None:
+        field = "output_config.format.schema"
+        sampling = msgspec.structs.replace(settings.sampling, grammar_field=field)
+        settings = replace(settings, sampling=sampling)
     return replace(settings, warms_cache=max_tokens == 0)
 
 
@@ -119,7 +125,7 @@ def _read_format(form: Any) -> str:
     if not isinstance(form.get("schema"), dict):
         raise InvalidValue(f"{path}.schema", f"{path}.schema must be a JSON schema.")
     try:
-        return read_answer_form({"json_schema": form["schema"]})
+        return read_answer_form({"json_schema": form["schema"]}).grammar
     except EngineError as error:
         raise EngineError(error.code, error.message, param=f"{path}.schema") from None
 

@@ -45,6 +45,7 @@ def constrain(
         marks += made.preserved_tokens
         chosen["grammar"] = made.grammar
         chosen |= {"is_grammar_lazy": made.is_lazy, "grammar_triggers": made.triggers}
+        chosen["grammar_field"] = sampling.grammar_field if has_answer else "tools"
     if has_answer and not sampling.is_grammar_lazy and (tools or reasoning):
         calls = str(chosen.get("grammar", ""))
         chosen["grammar"] = _join(sampling.grammar, calls, reasoning, turn.is_reasoning_open)
