@@ -20,6 +20,7 @@ from tests.inference.worker.wholeness import foresee, spell
 
 NUM_READERS = 6
 NUM_TOKENS = 250
+MAX_CUTS = 20  # of one stream
 
 
 async def kill_followed_jobs(tally: Tally, size: Size) -> None:
@@ -86,8 +87,9 @@ def _cut_stream(lab: Lab, ports: list[int], seed: int) -> tuple[int, bool]:
     rng, num_cuts = random.Random(seed), 0
     reader = _make_reader(lab, seed, NUM_TOKENS)
     for length in cut_lengths(rng, longest=3000):
-        reader.read(rng.choice(ports), length)
-        if reader.is_finished:
+        is_last = num_cuts == MAX_CUTS
+        reader.read(rng.choice(ports), float("inf") if is_last else length)
+        if reader.is_finished or is_last:
             break
         num_cuts += 1
     alone = Tally()
@@ -127,6 +129,8 @@ async def _cut_chat(ports: list[int], key: str, seed: int) -> tuple[int, bool]:
         frame = {"type": "resume", "run": run, "after": len(deltas)} if run else start
         await socket.send(json.dumps(frame))
         left = rng.choice((1, rng.randrange(1, 8), rng.randrange(1, 40)))
+        if num_cuts == MAX_CUTS:
+            left = NUM_TOKENS
         try:
             while left > 0 or not run:
                 told = json.loads(await asyncio.wait_for(socket.recv(), 30))
