@@ -1,5 +1,5 @@
 # Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
-.PHONY: run test browser chaos bench lint format prerequisites browser-engine clean
+.PHONY: run test slow browser chaos bench lint format prerequisites browser-engine clean
 .DEFAULT_GOAL := run
 
 VENV := .venv
@@ -18,7 +18,11 @@ run: $(VENV)/.runtime
 # Two at a time, file by file: each process has a home, a broker and a database of its own.
 TEST_WORKERS ?= 2
 test: $(VENV)/.dev browser-engine
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not slow"
+
+# What takes longer than a change should wait for: more cases of the same kinds.
+slow: $(VENV)/.dev browser-engine
+	$(BIN)/python -m pytest -m slow
 
 # Only the tests that drive a browser.
 browser: $(VENV)/.dev browser-engine

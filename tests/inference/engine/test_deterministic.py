@@ -16,6 +16,7 @@ from tests.inference.engine.fakes import Outcome
 from tests.inference.engine.replica import GREEDY, Replica, chat
 
 pytestmark = pytest.mark.model
+slow = pytest.mark.slow
 
 SEEDED = SamplingParams(temperature=1.0, seed=7, repeat_penalty=1.1, top_k=0, mirostat=2)
 SHARED = "You are a careful assistant who answers in whole sentences and never hurries. " * 8
@@ -75,7 +76,7 @@ def test_the_same_request_again_gives_the_same_text(requests: Requests) -> None:
         requests.check(name, requests.ask(name, requests.salt()))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=slow) for seed in range(1, 6))])
 def test_a_batch_of_any_shape_changes_nothing(requests: Requests, seed: int) -> None:
     """Requests arrive one after another while others run, end, or are cancelled."""
     draw = random.Random(seed)
@@ -111,8 +112,8 @@ def test_prompts_that_come_together_share_a_prefix_and_change_nothing(requests: 
     assert any(outcome.done.num_cached_tokens for outcome in outcomes.values())
 
 
-@pytest.mark.parametrize("name", ["seeded", "middle"])
-@pytest.mark.parametrize("num_told", [1, 11, 23])
+@pytest.mark.parametrize("name", ["seeded", pytest.param("middle", marks=slow)])
+@pytest.mark.parametrize("num_told", [1, pytest.param(11, marks=slow), 23])
 def test_an_answer_that_is_taken_up_elsewhere_goes_on_the_same(
     requests: Requests, name: str, num_told: int
 ) -> None:

@@ -1,5 +1,7 @@
 """Answers that end by the form of their text or by the clock, and jobs whose pace is told."""
 
+from typing import Any
+
 import pytest
 
 from inference.protocol.events import FinishReason, Pace, Progress, Tokens
@@ -8,7 +10,7 @@ from tests.inference.engine.fakes import Bench, make_job, say
 PROMPT = "hello"
 
 
-def answer(text: str, **fields: object) -> tuple[str, FinishReason]:
+def answer(text: str, **fields: Any) -> tuple[str, FinishReason]:
     bench = Bench(next_token=say(text, len(PROMPT)))
     outcome = bench.answer(make_job(prompt=PROMPT, max_tokens=100, **fields))
     return outcome.text, outcome.done.finish_reason
