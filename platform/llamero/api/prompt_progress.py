@@ -15,7 +15,7 @@ class PromptProgress:
 
     def note(self, event: Started | Progress) -> dict[str, Any] | None:
         """Give what an event tells anew."""
-        if type(event) is Progress:
+        if isinstance(event, Progress):
             return self._advance(event.num_processed, event.time_ms)
         if self._num_processed < 0:
             self._num_cached = event.num_cached_tokens

@@ -81,25 +81,26 @@ class CompletionsView(AsyncAPIView):
             pacing = completion.settings.pacing
             return await stream_answer(run, recipe, self.run_id, caller, pacing)
         tried = await collect(run, len(prompts) * num_tried)
-        kept = _keep_best(tried, num_tried, completion.num_returned)
-        choices = []
-        for index, choice in enumerate(kept):
-            prompt = choice.index // num_tried
-            judged = tried[prompt * num_tried].prompt_logprobs
-            choices.append(self._choice(index, choice, echoes[prompt] if echoes else "", judged))
-        usage = usage_object([choice.done for choice in tried], num_tried)
-        timings = timings_object(tried[0].done)
-        document = envelope.document("text_completion") | {
-            "choices": choices,
-            "usage": usage,
-            "timings": timings,
-        }
+        document = envelope.document("text_completion") | self._describe(tried, echoes)
         if completion.settings.is_verbose:
             prompt = await self._spell(completion.prompts[0], prompts[0])
             document["__verbose"] = await describe_verbosely(
                 self.served, completion.settings, prompt, tried[0]
             )
         return json_response(document)
+
+    def _describe(self, tried: list[Choice], echoes: tuple[str, ...]) -> dict[str, Any]:
+        """Give the choices to return of those that were tried, and what all of them took."""
+        num_tried, choices = self.completion.settings.num_choices, []
+        for index, choice in enumerate(_keep_best(tried, num_tried, self.completion.num_returned)):
+            prompt = choice.index // num_tried
+            judged = tried[prompt * num_tried].prompt_logprobs
+            choices.append(self._choice(index, choice, echoes[prompt] if echoes else "", judged))
+        return {
+            "choices": choices,
+            "usage": usage_object([choice.done for choice in tried], num_tried),
+            "timings": timings_object(tried[0].done),
+        }
 
     async def _make_prompts(self) -> list[Prompt]:
         """Tokenize the prompts; each stands before a gap where there is a suffix."""

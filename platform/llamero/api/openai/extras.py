@@ -50,7 +50,7 @@ class ChoiceExtras:
             self._timings = event.timings
         if type(event) is Started:
             self._num_cached = event.num_cached_tokens
-        if type(event) not in (Started, Progress) or not self._extras.tells_progress:
+        if not isinstance(event, Started | Progress) or not self._extras.tells_progress:
             return None
         progress = self._progress.note(event)
         return None if progress is None else {"prompt_progress": progress}

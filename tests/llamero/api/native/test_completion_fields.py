@@ -29,7 +29,7 @@ TIMED: list[Event] = [
     Tokens("b", (8,)),
     Done(FinishReason.LENGTH, 4, 1, 2, timings=Timings(20.0, 5.0, 3)),
 ]
-ALL_ROUTES = [
+ALL_ROUTES: list[tuple[str, dict[str, Any]]] = [
     (URL, {"prompt": "Hi"}),
     ("/v1/completions", {"model": "smol", "prompt": "Hi"}),
     ("/v1/chat/completions", CHAT),

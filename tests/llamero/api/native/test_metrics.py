@@ -1,6 +1,7 @@
 """GET /metrics: text that Prometheus reads, for whom the numbers are."""
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from tests.llamero.api.fakes import FakeDispatcher, make_status
 SAMPLE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^}]*\})? -?[0-9][0-9.e+-]*")
 
 
-def status_with(replica: str, **stats: object) -> ReplicaStatus:
+def status_with(replica: str, **stats: Any) -> ReplicaStatus:
     found = make_status("smol")
     return msgspec.structs.replace(
         found, replica=replica, started_at=1700000000.5, stats=EngineStats(**stats)
