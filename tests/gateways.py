@@ -98,6 +98,13 @@ class GatewayHome:
             one.wait_until_listening()
         return started
 
+    def running(self) -> Gateway:
+        """Give a gateway that runs, of those started before if there is one."""
+        for gateway in self._gateways:
+            if gateway.process.poll() is None:
+                return gateway
+        return self.start(1)[0]
+
     def stop(self) -> None:
         """End all of them."""
         for gateway in self._gateways:

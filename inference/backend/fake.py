@@ -31,6 +31,7 @@ EOS, BOS, FIRST_BYTE = 0, 1, 2
 NUM_VOCAB = FIRST_BYTE + 256
 _DIMENSIONS = 8
 _LETTERS = b"etaoin shrdlu"
+_CHAT_TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 
 NextToken = Callable[[Sequence[int]], int]
 
@@ -50,6 +51,8 @@ class FakeModel:
             num_ctx_train=context_length,
             num_embd=_DIMENSIONS,
             description="fake",
+            has_chat_template=True,
+            chat_template=_CHAT_TEMPLATE,
             bos_token="<s>",
             eos_token="</s>",
             bos_token_id=BOS,

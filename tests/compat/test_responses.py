@@ -1,10 +1,15 @@
 """The unmodified openai client, holding conversations that the server keeps."""
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import openai
 import pytest
 from pydantic import BaseModel
+
+from tests.live import LiveLlamero
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.model
 
@@ -71,6 +76,20 @@ def test_work_goes_on_in_the_background(client: openai.OpenAI, asked: dict[str, 
     assert rest[-1].type == "response.incomplete"
     again = client.responses.retrieve(first.response.id)
     assert again == rest[-1].response
+
+
+def test_what_nobody_reads_is_kept_all_the_same(
+    client: openai.OpenAI, asked: dict[str, Any], live_llamero: LiveLlamero
+) -> None:
+    response = client.responses.create(**asked, background=True)
+
+    def has_ended() -> bool:
+        with closing(sqlite3.connect(live_llamero.home / "llamero.sqlite3")) as database:
+            query = "SELECT state FROM conversations_storedresponse WHERE id = ?"
+            [(state,)] = database.execute(query, (response.id,))
+        return bool(state == "completed")
+
+    wait_until(has_ended, seconds=20, what="the control worker")
 
 
 def test_what_is_not_needed_any_more_is_cancelled(

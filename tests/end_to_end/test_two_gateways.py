@@ -5,13 +5,17 @@ import random
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
+import openai
 import pytest
 
 from inference.relay.connect import connect
 from tests.gateways import GatewayHome, Reader, cut_lengths, id_of, read_whole, text_of
 from tests.inference.relay.broker import Broker
 from tests.inference.worker.replicas import Client, make_spec, start_worker
+from tests.processes import wait_until
 
 NUM_TOKENS = 300
 PATH = "/v1/completions"
@@ -88,3 +92,33 @@ def test_a_stream_is_cut_again_and_again(home: GatewayHome) -> None:
             break
     assert text_of(reader.events) == text
     assert read_whole(home.key(), gateways[1].port, reader.run) == reader.events
+
+
+def test_a_response_goes_on_at_another_gateway(home: GatewayHome) -> None:
+    second = home.running()
+    [first] = home.start(1)
+    one, other = (
+        openai.OpenAI(base_url=f"http://127.0.0.1:{gateway.port}/v1", api_key=home.key())
+        for gateway in (first, second)
+    )
+    asked: Any = {"model": "chat", "input": "Hi", "max_output_tokens": NUM_TOKENS}
+    with one, other:
+        unread = one.responses.create(**asked, background=True)
+        stream = one.responses.create(**asked, background=True, stream=True)
+        told = list(islice(stream, 20))
+        first.kill()
+        last = told[-1].sequence_number
+        rest = list(other.responses.retrieve(told[0].response.id, stream=True, starting_after=last))
+        assert [event.sequence_number for event in rest] == list(range(20, 20 + len(rest)))
+        assert other.responses.retrieve(told[0].response.id) == rest[-1].response
+        wait_until(
+            lambda: other.responses.retrieve(unread.id).status == "incomplete",
+            seconds=20,
+            what="the response that nobody reads",
+        )
+        texts = [
+            other.responses.retrieve(id_).output_text for id_ in (unread.id, told[0].response.id)
+        ]
+        assert texts[0] == texts[1]
+        assert len(texts[0]) == NUM_TOKENS
+        stream.close()

@@ -125,7 +125,6 @@ class ResponsesView(TurnView):
         self.recipe = ResponseRecipe(
             draft=make_draft(self.response_id, self.served.id, self.asked.echo),
             turn=chat.turn,
-            is_numbered=self.is_durable,
         )
         if self.is_durable:
             return await self._begin_durable(request, chat)

@@ -33,17 +33,12 @@ def read_flag(request: Request, name: str) -> bool:
 
 
 def read_starting_after(request: Request) -> int:
-    """Give the number of the last event a client has; -1 where it has none.
-
-    A browser that connects anew keeps the address and moves the header on, so the header wins.
-    """
-    param, text = "Last-Event-ID", request.headers.get("Last-Event-ID")
-    if text is None:
-        param, text = "starting_after", request.query_params.get("starting_after", "")
+    """Give the number of the last event a client has; -1 where it has none."""
+    text = request.query_params.get("starting_after", "")
     if not text:
         return -1
     if not _NUMBER.fullmatch(text):
-        raise no_such_event(param)
+        raise no_such_event("starting_after")
     return int(text)
 
 

@@ -29,7 +29,6 @@ class ResponseRecipe(msgspec.Struct, frozen=True, kw_only=True):
 
     draft: Document
     turn: TurnFormat
-    is_numbered: bool = False
 
     def make_writer(self, after: int = -1) -> "ResponseWriter":
         """Begin to tell it to a client that has the events up to ``after``."""
@@ -136,12 +135,8 @@ class ResponseWriter:
             return b""
         kind = f"response.{name}"
         document = {"type": kind, **fields, "sequence_number": self._number}
-        head = (
-            f"id: {self._number}\nevent: {kind}\n"
-            if self._recipe.is_numbered
-            else f"event: {kind}\n"
-        )
-        return head.encode() + b"data: " + encode_json(document) + b"\n\n"
+        # No ``id:``: after one, OpenAI's client takes each comment for an event without data.
+        return f"event: {kind}\ndata: ".encode() + encode_json(document) + b"\n\n"
 
 
 def judge(recipe: ResponseRecipe, events: Sequence[Event]) -> Document:

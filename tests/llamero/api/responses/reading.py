@@ -29,7 +29,7 @@ def events_of(answer: Answer) -> list[dict[str, Any]]:
         lines = dict(line.split(": ", 1) for line in block.split("\n"))
         event = json.loads(lines["data"])
         assert lines["event"] == event["type"]
-        assert lines.get("id", str(event["sequence_number"])) == str(event["sequence_number"])
+        assert set(lines) == {"event", "data"}
         _events.validate_python(event)
         found.append(event)
     return found
