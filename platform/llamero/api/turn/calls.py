@@ -8,6 +8,7 @@ import msgspec
 from inference.text.tool_grammar import CallSyntax, JsonCall, NamedCall, ParameterCall
 from llamero.api.turn.char_feed import CharFeed, NotACall, Waiting
 from llamero.api.turn.json_text import read_string, read_value
+from llamero.api.turn.marks import Marks
 from llamero.api.turn.pieces import CallArguments, CallStarted, Piece
 
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
@@ -46,7 +47,8 @@ class CallTeller:
 
     def add(self, text: str) -> None:
         """Tell more of the arguments of the latest call."""
-        self._arguments.append(text)
+        if text:
+            self._arguments.append(text)
 
     def end(self) -> None:
         """Note that the call is whole."""
@@ -73,11 +75,17 @@ class CallSection:
     """
 
     def __init__(
-        self, syntax: CallSyntax, tools: Mapping[str, CallableTool], teller: CallTeller
+        self,
+        syntax: CallSyntax,
+        tools: Mapping[str, CallableTool],
+        teller: CallTeller,
+        *,
+        must_call: bool,
     ) -> None:
         self.is_done = False
         self.unread = ""
         self._syntax, self._tools, self._teller = syntax, tools, teller
+        self._must_call = must_call
         self._num_before = teller.num_started
         self._feed = CharFeed()
         self._raw: list[str] = []
@@ -99,13 +107,21 @@ class CallSection:
     def finish(self) -> None:
         """The text has ended within the calls: tell what there was of the latest.
 
-        The beginning of a call without a name is none, and no words for the user either. But
-        where no mark tells calls from words, it may be words.
+        The beginning of a call without a name is none, and no words for the user either.
         """
         if not self._is_untold:
             self._teller.add(self._held)
-        elif not self._syntax.trigger:
+        elif not self._is_certain:
             self._finish("".join(self._raw))
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether the beginning of a call cannot be anything else."""
+        syntax = self._syntax
+        if self._must_call or syntax.trigger:
+            return True
+        key = syntax.form.name_key if isinstance(syntax.form, JsonCall) else ""
+        return "".join("".join(self._raw).split()).startswith(f'{{"{key}"')
 
     @property
     def has_calls(self) -> bool:
@@ -235,16 +251,16 @@ class CallSection:
         pending, null = "", f"null{mark}" if may_be_null else ""
         while null.startswith(pending) and pending != null:
             pending += yield from self._feed.take()
-            self._held = f'"{_escape(pending)}'
+            self._held = f'"{_escape(pending[:4])}'
         if null and pending == null:
             self._teller.add("null")
             return
         self._teller.add('"')
+        self._held = ""
         while True:
             while not mark.startswith(pending):
                 self._teller.add(_escape(pending[0]))
                 pending = pending[1:]
-            self._held = _escape(pending)
             if pending == mark:
                 break
             pending += yield from self._feed.take()
@@ -252,9 +268,11 @@ class CallSection:
 
     def _json_value(self, mark: str) -> Waiting[None]:
         """Read a value up to a mark, and tell it once it is whole."""
-        while not self._held.endswith(mark):
-            self._held += yield from self._feed.take()
-        value = self._held.removesuffix(mark).strip()
+        text, marks = "", Marks((mark,))
+        while not text.endswith(mark):
+            text += yield from self._feed.take()
+            self._held = text[: len(text) - marks.num_held(text)]
+        value = text.removesuffix(mark).strip()
         self._teller.add(value if _is_json(value) else json.dumps(value, ensure_ascii=False))
 
 

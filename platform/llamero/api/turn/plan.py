@@ -11,7 +11,7 @@ from llamero.api.turn.calls import CallableTool
 from llamero.api.turn.constraint import constrain
 from llamero.api.turn.history import Message, settle_history
 from llamero.api.turn.reasoning_styles import ReasoningStyle, find_reasoning_style
-from llamero.api.turn.tools import Tool, ToolUse
+from llamero.api.turn.tools import CallMode, Tool, ToolUse
 from llamero.api.turn.turn_format import TurnFormat
 from llamero.api.turn.wishes import ReasoningWish
 
@@ -68,6 +68,7 @@ class TurnPlan:
             is_reasoning_apart=self.wish.is_apart,
             call_style=self.style.name if tools else "",
             tools=tuple(_describe(tool, self.style) for tool in tools),
+            must_call=self.tools.mode is CallMode.REQUIRED,
             id_seed=secrets.token_hex(8) if tools else "",
         )
 

@@ -44,9 +44,11 @@ class MarkReader:
         syntax: CallSyntax | None,
         tools: Mapping[str, CallableTool],
         dropped: tuple[str, ...] = (),
+        *,
+        must_call: bool = False,
     ) -> None:
         self._teller, self._reasoning = teller, reasoning
-        self._words = WordReader(teller, syntax, tools, dropped)
+        self._words = WordReader(teller, syntax, tools, dropped, must_call=must_call)
 
     @property
     def num_reasoning_tokens(self) -> int:

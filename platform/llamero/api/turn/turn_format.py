@@ -29,7 +29,8 @@ class TurnFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``is_reasoning_open``: the prompt ends with the mark before the reasoning. Reasoning that is not
     ``is_reasoning_apart`` is told as words. ``call_style`` names a row of the table of styles; it
-    is empty where nothing can be called. ``id_seed`` makes the ids of calls.
+    is empty where nothing can be called. ``must_call``: there will be nothing but calls behind the
+    reasoning. ``id_seed`` makes the ids of calls.
     """
 
     reasoning: ReasoningStyle | None = None
@@ -37,6 +38,7 @@ class TurnFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_reasoning_apart: bool = True
     call_style: str = ""
     tools: tuple[CallableTool, ...] = ()
+    must_call: bool = False
     id_seed: str = ""
 
     @property
@@ -62,7 +64,8 @@ class TurnFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 is_apart=is_apart,
             )
         dropped = reasoning.dropped if reasoning else ()
-        return MarkReader(teller, reasoner, style.syntax if style else None, tools, dropped)
+        syntax = style.syntax if style else None
+        return MarkReader(teller, reasoner, syntax, tools, dropped, must_call=self.must_call)
 
     def _call_id(self, choice: int, call: int, length: int) -> str:
         """Give the id of a call: ``call_`` and more, or as many digits and letters as must be."""

@@ -20,7 +20,10 @@ class WordReader:
         syntax: CallSyntax | None,
         tools: Mapping[str, CallableTool],
         dropped: Sequence[str],
+        *,
+        must_call: bool,
     ) -> None:
+        self._must_call = must_call
         self._teller, self._syntax, self._tools = teller, syntax, tools
         self._trigger = syntax.trigger if syntax else ""
         self._marks = Marks((self._trigger, *dropped))
@@ -82,7 +85,9 @@ class WordReader:
 
     def _open_section(self) -> None:
         assert self._syntax is not None
-        self._section = CallSection(self._syntax, self._tools, self._teller)
+        self._section = CallSection(
+            self._syntax, self._tools, self._teller, must_call=self._must_call
+        )
 
     def _read_section(self, section: CallSection) -> bool:
         text, self._held = self._held, ""
