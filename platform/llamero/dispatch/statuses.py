@@ -18,17 +18,14 @@ class Statuses:
         self._relay = relay
         self._known: tuple[ReplicaStatus, ...] = ()
         self._known_at = float("-inf")
-        self._looking = asyncio.Lock()
+        self._looking: asyncio.Task[None] | None = None
 
     async def of(
         self, deployment: str | None, *, fresh_seconds: float = FRESH_SECONDS
     ) -> tuple[ReplicaStatus, ...]:
         """Give the live replicas of a deployment, or all of them."""
         if time.monotonic() - self._known_at > fresh_seconds:
-            async with self._looking:
-                if time.monotonic() - self._known_at > fresh_seconds:
-                    self._known = await self._relay.replicas()
-                    self._known_at = time.monotonic()
+            await self._look()
         return tuple(s for s in self._known if deployment in (None, s.deployment))
 
     async def facts(self, deployment: str) -> ModelFacts:
@@ -38,3 +35,15 @@ class Statuses:
             if ready := [s for s in statuses if s.state is ReplicaState.READY]:
                 return max(ready, key=lambda status: status.generation).facts
         raise NoReadyReplica
+
+    async def _look(self) -> None:
+        """Look once for all who ask meanwhile; where that fails, it fails for all at once."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._read())
+            # Whoever asked may have left: then nobody else reads how it ended.
+            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(self._looking)
+
+    async def _read(self) -> None:
+        self._known = await self._relay.replicas()
+        self._known_at = time.monotonic()

@@ -10,6 +10,7 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import Detokenize
 from inference.relay.keys import replica_key
 from inference.relay.reaper import sweep
+from llamero.dispatch import watcher
 from llamero.dispatch.dispatcher import Dispatcher
 from tests.inference.relay.fakes import DONE, make_job, make_token
 from tests.llamero.dispatch.conftest import Replica
@@ -42,14 +43,14 @@ async def test_a_paused_server_is_an_error_within_three_seconds(broker, dispatch
         calls = [
             dispatcher.submit(make_job(gateway=dispatcher.gateway_id), max_queue=8),
             dispatcher.ask("chat", Detokenize(tokens=(1,))),
-            dispatcher.facts("chat"),
+            *(dispatcher.facts("chat") for _ in range(3)),
         ]
         began = time.monotonic()
         results = await asyncio.gather(*calls, return_exceptions=True)
         assert time.monotonic() - began < 3
     finally:
         broker.send_signal(signal.SIGCONT)
-    assert [error.code for error in results] == [ErrorCode.BROKER_UNAVAILABLE] * 3
+    assert [error.code for error in results] == [ErrorCode.BROKER_UNAVAILABLE] * 5
     replica.beat()
     replica.write(job, 1, make_token(1), DONE)
     assert await read(job_stream) == [make_token(1), DONE]
@@ -118,3 +119,15 @@ async def test_a_pause_longer_than_a_lease_costs_no_job_of_a_live_replica(
     replica.beat()
     replica.write(job, 1, make_token(1), DONE)
     assert await read(job_stream) == [make_token(1), DONE]
+
+
+async def test_a_gateway_whose_tasks_end_says_so(dispatcher, replica, monkeypatch):
+    job_stream = await submit(dispatcher)
+    await dispatcher.check_link()
+    assert dispatcher.trouble == ""
+    monkeypatch.setattr(watcher, "STUCK_SECONDS", -1.0)
+    assert "were not looked after" in dispatcher.trouble
+    dispatcher._tasks[1].cancel()
+    await asyncio.wait(dispatcher._tasks[1:])
+    assert dispatcher.trouble == "a task that reads events has ended"
+    await job_stream.close()
