@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from inference.health.port import open_health_port
 from inference.node.agent import STEP_SECONDS, NodeAgent
 from inference.node.fetching import ControlPlane
 from inference.node.file_cache import FileCache
@@ -51,6 +52,7 @@ def main() -> int:
     )
     redis = connect()
     agent = NodeAgent(redis, os.environ.get("LLAMERO_NODE") or socket.gethostname(), read_files())
+    open_health_port(agent.live, agent.ready, agent.judge_replica)
     alarm = Alarm()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

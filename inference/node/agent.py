@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from inference.health.progress import Check, Progress
 from inference.node.devices import DeviceList, num_usable_cores
 from inference.node.model_files import ModelFiles
 from inference.node.seat import Seat
@@ -18,6 +19,9 @@ from inference.relay.registry import ReplicaRegistry
 
 logger = logging.getLogger(__name__)
 STEP_SECONDS = 1.0
+# A step may hash nothing and fetch nothing: it takes milliseconds, and seconds on a busy machine.
+STUCK_SECONDS = 60.0
+UNHEARD_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,12 @@ class NodeAgent:
         self._lost: dict[str, Loss] = {}
         self._started_at = time.time()
         self._devices = DeviceList()
+        self._progress = Progress()
+        self.live: dict[str, Check] = {"loop": self._progress.within("loop", STUCK_SECONDS)}
+        self.ready: dict[str, Check] = {
+            "broker": self._progress.within("broker", UNHEARD_SECONDS),
+            "draining": lambda: "it stops" if self.is_draining else "",
+        }
         self.is_draining = False
 
     def step(self) -> None:
@@ -55,10 +65,12 @@ class NodeAgent:
                 self._follow(self._desired.read(self.node), now)
             self._settle_losses()
             self._report(now)
+            self._progress.note("broker")
         except (RedisError, OSError) as error:
             logger.warning("the server is out of reach, replicas stay as they are: %s", error)
         if not self.is_draining:
             self._start_due(now)
+        self._progress.note("loop")
 
     def ask_all_to_stop(self) -> None:
         """Begin to drain every replica and start none; safe in a signal handler."""
@@ -73,6 +85,7 @@ class NodeAgent:
         while any(seat.process for seat in self._seats.values()):
             wait(0.1)
             self._collect_exits(time.monotonic())
+            self._progress.note("loop")
         try:
             self._settle_losses()
             for replica in self._seats:
@@ -80,6 +93,22 @@ class NodeAgent:
             self._desired.remove_node(self.node)
         except (RedisError, OSError) as error:
             logger.warning("could not sign off, leases will run out: %s", error)
+
+    def judge_replica(self, replica: str) -> str:
+        """Say why a replica of this node does not serve, by its own last word; safe in any thread.
+
+        One whose engine stands still says so itself.
+        """
+        if replica not in self._seats:
+            return "it is not of this node"
+        try:
+            status = self._registry.get(replica)
+        except (RedisError, OSError):
+            return "the broker does not answer"
+        if status is None:
+            return "it is not heard of"
+        is_ready = status.state is ReplicaState.READY
+        return "" if is_ready else f"{status.state.value}. {status.reason}".strip()
 
     def _collect_exits(self, now: float) -> None:
         for replica, seat in list(self._seats.items()):

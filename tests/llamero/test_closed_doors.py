@@ -21,6 +21,8 @@ PUBLIC = {
     "favicon.ico",
     "health",
     "v1/health",
+    "livez",
+    "readyz",
     "openapi.json",
     "v1/openapi.json",
     "admin/login/",

@@ -23,6 +23,8 @@ _FIRST_PARTS = frozenset(
         "slots",
         "lora-adapters",
         "health",
+        "livez",
+        "readyz",
         "metrics",
         "nodes",
         "openapi.json",

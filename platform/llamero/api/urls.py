@@ -6,6 +6,7 @@ from django.urls import path
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
 from llamero.api.conversations import ConversationLookupView, ConversationStreamView
+from llamero.api.health import LiveView, ReadyView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -75,6 +76,8 @@ urlpatterns = [
     path("models", ModelListView.as_view()),
     path("openapi.json", OpenApiView.as_view()),
     path("v1/openapi.json", OpenApiView.as_view()),
+    path("livez", LiveView.as_view()),
+    path("readyz", ReadyView.as_view()),
     path("health", HealthView.as_view()),
     path("v1/health", HealthView.as_view()),
 ]

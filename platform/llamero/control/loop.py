@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from django.db import connections
 from kombu.exceptions import OperationalError as BrokerError
 
+from inference.health.progress import Check, Progress
 from inference.relay.connect import UNREACHABLE, RedisError, SyncRedis
 
 logger = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 1.0
+# A round waits for a database that locks, and for brokers that do not answer, some seconds each.
+STUCK_SECONDS = 120.0
 Step = Callable[[SyncRedis], None]
 
 
@@ -22,6 +25,10 @@ class ControlLoop:
         self._redis = redis
         self._steps = steps
         self._stop = threading.Event()
+        self._progress = Progress()
+        self._failed: tuple[str, ...] = ()
+        self.live: dict[str, Check] = {"loop": self._progress.within("loop", STUCK_SECONDS)}
+        self.ready: dict[str, Check] = {"steps": self._judge_steps}
         self._thread = threading.Thread(target=self._run, name="control-loop", daemon=True)
 
     def start(self) -> None:
@@ -36,15 +43,24 @@ class ControlLoop:
 
     def run_once(self) -> None:
         """Take every step; one that fails is logged and does not keep the next from running."""
+        failed = []
         for step in self._steps:
             try:
                 step(self._redis)
             except (*UNREACHABLE, RedisError, BrokerError) as error:
+                failed.append(step.__name__)
                 logger.warning("%s: the broker does not answer: %s", step.__name__, error)
             except Exception:
+                failed.append(step.__name__)
                 logger.exception("%s failed", step.__name__)
                 # Whatever state the database connection is in, the next round opens a new one.
                 connections.close_all()
+        self._failed = tuple(failed)
+        self._progress.note("loop")
+
+    def _judge_steps(self) -> str:
+        """Say which steps of the last round failed."""
+        return f"failed: {', '.join(self._failed)}" if self._failed else ""
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -7,6 +7,7 @@ from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 
+from inference.health.port import open_health_port
 from inference.relay.connect import connect
 from llamero.api.responses.settling import settle_responses
 from llamero.celery import app
@@ -14,7 +15,11 @@ from llamero.control.loop import ControlLoop
 from llamero.control.quarantining import quarantine
 from llamero.control.reaping import reap
 from llamero.control.reconcile import Controller
+from llamero.control.task_watch import TaskWatch
 from llamero.control.tidying import tidy
+
+QUEUE = "control"
+NUM_THREADS = 2
 
 
 def run_control_worker(name: str) -> int:
@@ -25,11 +30,12 @@ def run_control_worker(name: str) -> int:
     """
     # Only JSON is accepted, so the risk that Celery warns a superuser of is not there.
     warnings.simplefilter("ignore", SecurityWarning)
-    controller = Controller()
+    controller, tasks = Controller(), TaskWatch(QUEUE, NUM_THREADS)
     loop = ControlLoop(
         connect(settings.REDIS_URL, max_connections=4),
-        (controller.reconcile, reap, settle_responses, quarantine, tidy),
+        (controller.reconcile, reap, settle_responses, quarantine, tidy, tasks.look),
     )
+    open_health_port({**loop.live, "tasks": tasks.judge}, loop.ready)
 
     def begin(**_: Any) -> None:
         loop.start()
@@ -43,8 +49,8 @@ def run_control_worker(name: str) -> int:
     worker = app.Worker(
         hostname=name,
         pool_cls="threads",
-        concurrency=2,
-        queues=["control"],
+        concurrency=NUM_THREADS,
+        queues=[QUEUE],
         quiet=True,
         loglevel="INFO",
         without_gossip=True,

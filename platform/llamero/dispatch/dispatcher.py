@@ -104,6 +104,18 @@ class Dispatcher:
         self._start()
         await self._relay.ping()
 
+    async def check_link(self) -> None:
+        """Raise EngineError BROKER_UNAVAILABLE unless the server answers and events are heard."""
+        await self._link()
+        await self._relay.ping()
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with what runs beside requests; empty where nothing is."""
+        self._start()
+        ended = [task for task in self._tasks if task.done()]
+        return "a task that reads events has ended" if ended else self._watcher.trouble
+
     async def submit(
         self, job: Job, *, max_queue: int, max_owner_queue: int | None = None
     ) -> JobStream:

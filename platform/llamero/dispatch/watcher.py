@@ -20,6 +20,7 @@ SILENT_SECONDS = 2.0
 # A replica with a free slot takes a job in milliseconds: after this, others are woken for it.
 START_SECONDS = 0.3
 SUSPECT_SECONDS = 3.0
+STUCK_SECONDS = 10.0
 DEADLINE_SLACK_SECONDS = 0.5
 AWAY_SECONDS = 30.0
 AWAY_EVENT = Failed(
@@ -47,7 +48,15 @@ class Watcher:
         self._away_since: float | None = None
         self._has_work = asyncio.Event()
         self._greeted_at = 0.0
+        self._ticked_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong, if streams are not looked after."""
+        age = time.monotonic() - self._ticked_at
+        is_stuck = self._has_work.is_set() and age > STUCK_SECONDS
+        return f"streams were not looked after for {age:.0f} s" if is_stuck else ""
 
     async def run(self) -> None:
         """Tick as long as there are streams, until cancelled."""
@@ -55,6 +64,7 @@ class Watcher:
             await self._has_work.wait()
             await asyncio.sleep(TICK_SECONDS)
             self._tick()
+            self._ticked_at = time.monotonic()
             self._greet_when_due(time.monotonic())
             if not self._streams:
                 self._has_work.clear()
@@ -68,6 +78,8 @@ class Watcher:
 
     def start_watching(self) -> None:
         """Note that there is a stream to look after."""
+        if not self._has_work.is_set():
+            self._ticked_at = time.monotonic()
         self._has_work.set()
 
     def request_fill(self) -> None:

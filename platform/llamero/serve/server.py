@@ -20,7 +20,7 @@ from llamero.streaming.flow_control import BoundedWebSocketProtocol
 logger = logging.getLogger("llamero.access")
 
 # Paths that probes ask all the time.
-QUIET_PATHS = ("/health", "/static/")
+QUIET_PATHS = ("/health", "/livez", "/readyz", "/static/")
 MAX_WEBSOCKET_MESSAGE_BYTES = 2**20
 # How long requests may take to end by themselves when the server is told to stop.
 GOODBYE_SECONDS = 0.4

@@ -114,6 +114,7 @@ class FakeDispatcher:
         self.ask_error: EngineError | None = None
         self.num_accepted = 1_000_000
         self.num_queued = 0
+        self.trouble = ""
         self.model_facts: ModelFacts | None = None
         self.statuses: tuple[ReplicaStatus, ...] = (make_status("smol"), make_status("mini"))
 
@@ -151,6 +152,9 @@ class FakeDispatcher:
     async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
         self._check()
         return tuple(one for one in self.statuses if deployment in (None, one.deployment))
+
+    async def check_link(self) -> None:
+        self._check()
 
     async def beating_replicas(self) -> tuple[ReplicaStatus, ...]:
         return await self.replicas()

@@ -106,6 +106,7 @@ def test_operations_have_ids_of_their_own() -> None:
         ("GET", "/lora-adapters", None),
         ("POST", "/lora-adapters", {}),
         ("GET", "/health", None),
+        ("GET", "/livez", None),
         ("GET", "/v1/runs/run_1/events", None),
         ("DELETE", "/v1/runs/run_1", None),
         ("GET", "/v1/stream?conv_id=talk", None),

@@ -23,10 +23,13 @@ def test_a_failing_step_keeps_no_other_from_running(caplog: pytest.LogCaptureFix
         taken.append("work")
 
     redis = connect("unix:///nowhere.sock")
-    ControlLoop(redis, (break_down, lose_broker, work)).run_once()
+    loop = ControlLoop(redis, (break_down, lose_broker, work))
+    loop.run_once()
     assert taken == ["work"]
     assert "break_down failed" in caplog.text
     assert "lose_broker: the broker does not answer" in caplog.text
+    assert loop.ready["steps"]() == "failed: break_down, lose_broker"
+    assert loop.live["loop"]() == ""
 
 
 def test_the_loop_runs_until_stopped() -> None:

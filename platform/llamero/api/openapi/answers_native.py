@@ -160,6 +160,12 @@ COMPONENTS: dict[str, Schema] = {
         )
     ),
     "Health": shape({"status": one_of("ok")}),
+    "Ready": shape(
+        {
+            "status": one_of("ok"),
+            "checks": shape({"database": one_of("ok"), "broker": one_of("ok")}),
+        }
+    ),
     "NativeError": shape(
         {
             "error": shape(

@@ -8,6 +8,7 @@ from rest_framework.views import APIView
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
 from llamero.api.conversations import ConversationLookupView, ConversationStreamView
+from llamero.api.health import LiveView, ReadyView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -272,6 +273,12 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     ),
     (HealthView, "GET"): Operation(
         "Tell whether requests can be answered. Needs no key.", _SERVER, ref("Health")
+    ),
+    (LiveView, "GET"): Operation(
+        "Tell whether this gateway works. Needs no key.", _SERVER, ref("Health")
+    ),
+    (ReadyView, "GET"): Operation(
+        "Tell whether this gateway can serve now. Needs no key.", _SERVER, ref("Ready")
     ),
     (OpenApiView, "GET"): Operation("Give this document. Needs no key.", _SERVER, ANY_OBJECT),
     (RunEventsView, "GET"): Operation(
