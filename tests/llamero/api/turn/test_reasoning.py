@@ -1,0 +1,111 @@
+"""Reasoning before an answer, cut at every place."""
+
+import pytest
+
+from llamero.api.turn import TurnFormat
+from llamero.api.turn.reasoning_styles import find_reasoning_style
+from tests.llamero.api.turn.reading import (
+    HARMONY,
+    THINK,
+    TOOLS,
+    calls_of,
+    cuts,
+    read,
+    thoughts_of,
+    words_of,
+)
+
+CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+
+
+def thinking(**changes: object) -> TurnFormat:
+    return TurnFormat(reasoning=THINK, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open", "thoughts", "words"),
+    [
+        ("<think>\nI see.\n</think>\n\nHi there\n", False, "I see.", "Hi there\n"),
+        ("I see.\n</think>\n\nHi", True, "I see.", "Hi"),
+        ("<think>\n\n</think>\n\nHi", False, "", "Hi"),
+        ("\n<think>a <b> </thin </think>Hi", False, "a <b> </thin", "Hi"),
+        ("Hi <think>no</think>", False, "", "Hi <think>no</think>"),
+        ("<thin", False, "", "<thin"),
+        ("  Hi", False, "", "  Hi"),
+        ("I see", True, "I see", ""),
+        ("", True, "", ""),
+    ],
+)
+def test_reasoning_is_told_apart(text: str, is_open: bool, thoughts: str, words: str) -> None:
+    for parts in cuts(text) if text else [[""]]:
+        pieces = read(thinking(is_reasoning_open=is_open), parts)
+        assert (thoughts_of(pieces), words_of(pieces)) == (thoughts, words)
+
+
+def test_reasoning_may_stay_in_the_words() -> None:
+    text = "<think>\nI see.\n</think>\n\nHi"
+    for parts in cuts(text):
+        pieces = read(thinking(is_reasoning_apart=False), parts)
+        assert (thoughts_of(pieces), words_of(pieces)) == ("", text)
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_marks_of_calls_within_reasoning_are_no_calls(is_apart: bool) -> None:
+    turn = thinking(call_style="hermes", tools=TOOLS, is_reasoning_apart=is_apart)
+    text = f"<think>Shall I write {CALL}?</think>\n{CALL}"
+    for parts in cuts(text):
+        pieces = read(turn, parts)
+        assert calls_of(pieces) == [("now", "{}")]
+        assert (thoughts_of(pieces) or words_of(pieces)).count(CALL) == 1
+
+
+def test_tokens_of_reasoning_are_counted_with_their_marks() -> None:
+    reader = thinking().reader(0)
+    for token in ("<thi", "nk>", "a", " b", "</", "think>", "\n\n", "Hi", "!"):
+        reader.feed(token, 1)
+    assert reader.num_reasoning_tokens == 6
+    reader = thinking().reader(0)
+    for token in ("<thi", "s>"):
+        reader.feed(token, 1)
+    assert reader.num_reasoning_tokens == 0
+
+
+def test_marks_around_an_answer_are_dropped() -> None:
+    style = find_reasoning_style("<think></think><response></response>")
+    text = "<think>I see.</think><response>Hi</response>"
+    for parts in cuts(text):
+        pieces = read(TurnFormat(reasoning=style), parts)
+        assert (thoughts_of(pieces), words_of(pieces)) == ("I see.", "Hi")
+
+
+def test_channels() -> None:
+    text = (
+        "<|channel|>analysis<|message|>I see.<|end|><|start|>assistant<|channel|>commentary"
+        "<|message|>Wait. <|end|><|start|>assistant to=functions.now<|channel|>commentary json"
+        '<|message|>{"a": 1}<|call|>'
+    )
+    turn = TurnFormat(reasoning=HARMONY, call_style="harmony", tools=TOOLS)
+    for parts in cuts(text):
+        pieces = read(turn, parts)
+        assert (thoughts_of(pieces), words_of(pieces)) == ("I see.", "Wait. ")
+        assert calls_of(pieces) == [("now", '{"a": 1}')]
+    final = "<|channel|>final<|message|>Hi <b>"
+    assert words_of(read(turn, list(final))) == "Hi <b>"
+    assert words_of(read(turn, ["no channel"])) == "no channel"
+
+
+@pytest.mark.parametrize(
+    ("template", "opening"),
+    [
+        ("{% set c = c.split('</think>') %}<think>", "<think>"),
+        ("[THINK]x[/THINK]", "[THINK]"),
+        ("<|START_THINKING|><|END_THINKING|>", "<|START_THINKING|>"),
+        ("<seed:think></seed:think>", "<seed:think>"),
+        ("<|start|>assistant<|channel|>final<|message|>", "<|channel|>analysis<|message|>"),
+    ],
+)
+def test_templates_tell_the_style(template: str, opening: str) -> None:
+    style = find_reasoning_style(template)
+    assert style is not None
+    assert style.opening == opening
+    assert find_reasoning_style("{{ messages }}") is None
