@@ -66,6 +66,7 @@ def _read_tool(tool: Any, path: str) -> Tool:
         description=description or "",
         parameters=parameters,
         is_strict=bool(strict),
+        param=f"{path}.parameters",
     )
 
 

@@ -232,3 +232,49 @@ async def test_nulls_and_unknown_fields_change_nothing(asked: dict[str, Any]) ->
     names += ["metadata", "store", "background", "include", "truncation", "user", "conversation"]
     body = asked | dict.fromkeys(names) | {"n": 3, "response_format": 5, "whatever": {}}
     assert response_of(await post(URL, body)).output_text == "Hello"
+
+
+ADD = {
+    "type": "function",
+    "name": "add",
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "required": ["a"],
+    },
+}
+
+
+async def test_a_tool_is_called_and_answered(
+    dispatcher: FakeDispatcher, asked: dict[str, Any]
+) -> None:
+    written = ('{"na', 'me": "add", "arguments"', ': {"a": 1}}')
+    dispatcher.script = lambda job: say(*written)
+    # The fake model has no template, so a call is plain JSON.
+    body = asked | {"tools": [ADD], "tool_choice": "required"}
+    response = response_of(await post(URL, body))
+    [call] = response.output
+    assert call.type == "function_call"
+    assert (call.name, call.arguments, call.status) == ("add", '{"a": 1}', "completed")
+    assert dispatcher.jobs[0].sampling.grammar
+    events = events_of(await post(URL, body | {"stream": True}))
+    assert accumulate(events).output[0].to_dict()["arguments"] == call.arguments
+    dispatcher.script = lambda job: say("Two.")
+    output = {"type": "function_call_output", "call_id": call.call_id, "output": "2"}
+    follow = asked | {"input": [output], "previous_response_id": response.id, "tools": [ADD]}
+    assert response_of(await post(URL, follow)).output_text == "Two."
+    roles = [message["role"] for message in dispatcher.questions[-1].messages]
+    assert roles[-3:] == ["user", "assistant", "tool"]
+
+
+async def test_a_resumed_stream_calls_by_the_same_id(
+    dispatcher: FakeDispatcher, asked: dict[str, Any]
+) -> None:
+    dispatcher.script = lambda job: say('{"name": "add", "arguments": {"a": 1}}')
+    body = asked | {"tools": [ADD], "background": True, "stream": True}
+    events = events_of(await post(URL, body))
+    assert "function_call_arguments.done" in types_of(events)
+    url = f"{URL}/{events[0]['response']['id']}?stream=true"
+    assert events_of(await get(url)) == events
+    dispatcher.jobs.clear()
+    assert events_of(await get(f"{url}&starting_after=2")) == events[3:]
