@@ -31,13 +31,35 @@ __all__ = [
 ]
 
 
+class _WaryPool(redis.ConnectionPool):
+    """Lets go of idle connections when one breaks in use: a dead link tells none of them."""
+
+    def release(self, connection: Any) -> None:
+        is_broken = not connection.is_connected
+        super().release(connection)
+        if is_broken:
+            self.disconnect(inuse_connections=False)
+
+
+class _WaryAsyncPool(redis.asyncio.BlockingConnectionPool):
+    """The same for an event loop."""
+
+    async def release(self, connection: Any) -> None:
+        is_broken = not connection.is_connected
+        await super().release(connection)
+        if is_broken:
+            for idle in tuple(self._available_connections):
+                # Without waiting, so that none of them is taken meanwhile.
+                await idle.disconnect(nowait=True)
+
+
 def connect(url: str | None = None, *, max_connections: int = 512) -> SyncRedis:
     """Open a thread-safe client of the server at ``url`` or ``LLAMERO_REDIS_URL``.
 
     Nothing is sent until the first command. A blocking read must wait less than 5 seconds.
     """
     address = url or os.environ[URL_VARIABLE]
-    return redis.Redis.from_url(
+    pool = _WaryPool.from_url(
         address,
         max_connections=max_connections,
         socket_timeout=5.0,
@@ -47,12 +69,13 @@ def connect(url: str | None = None, *, max_connections: int = 512) -> SyncRedis:
         retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
         **_keepalive(address),
     )
+    return redis.Redis.from_pool(pool)
 
 
 def connect_async(url: str | None = None, *, max_connections: int = 64) -> AsyncRedis:
     """Open a client for one event loop; callers wait for a connection when all are in use."""
     address = url or os.environ[URL_VARIABLE]
-    pool = redis.asyncio.BlockingConnectionPool.from_url(
+    pool = _WaryAsyncPool.from_url(
         address,
         max_connections=max_connections,
         timeout=2.0,

@@ -47,29 +47,35 @@ class Link:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(asyncio.start_unix_server(self._accept, self._path))
+        server = self._loop.run_until_complete(asyncio.start_unix_server(self._accept, self._path))
         self._is_up.set()
         self._loop.run_forever()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
+        server.close()
+        self._loop.run_until_complete(self._end())
         self._loop.close()
+
+    async def _end(self) -> None:
+        """Break all connections, and wait until they are."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0.05)
 
     async def _accept(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         self._open.add(back)
         if self._is_cut:
             self._holes.add(back)
-        try:
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             far, forth = await asyncio.open_unix_connection(self._target)
-            ways = (self._pass_on(near, forth, back), self._pass_on(far, back, back))
-            await asyncio.gather(*ways)
-            forth.close()
-        except OSError:
-            pass
-        finally:
-            self._open.discard(back)
-            self._holes.discard(back)
-            back.close()
+            try:
+                ways = (self._pass_on(near, forth, back), self._pass_on(far, back, back))
+                await asyncio.gather(*ways)
+            finally:
+                forth.transport.abort()
+        self._open.discard(back)
+        self._holes.discard(back)
+        back.transport.abort()
 
     async def _pass_on(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, key: asyncio.StreamWriter
