@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import TERMINAL, Done, Event, FinishReason, Started, Tokens
 from inference.protocol.replicas import (
@@ -109,6 +111,8 @@ class FakeDispatcher:
         self.streams: list[FakeStream] = []
         self.questions: list[Any] = []
         self.script: Script = lambda job: say("Hel", "lo")
+        self.chat_template = ""
+        self.prompt_end = ""
         self.facts_error: EngineError | None = None
         self.submit_error: EngineError | None = None
         self.ask_error: EngineError | None = None
@@ -138,12 +142,14 @@ class FakeDispatcher:
                 return Detokenized(text="".join(map(chr, question.tokens)))
             case RenderChat():
                 prompt = "".join(f"{m['role']}:{m['content']}\n" for m in question.messages)
+                prompt += self.prompt_end
                 return Rendered(prompt=prompt, tokens=_encode(prompt, False))
         raise AssertionError(question)
 
     async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
         self._check()
-        return self.model_facts or FACTS
+        facts = self.model_facts or FACTS
+        return msgspec.structs.replace(facts, chat_template=self.chat_template)
 
     async def num_waiting(self, deployment: str) -> int:
         self._check()
