@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import subprocess
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.chaos.system import MODEL, Part, Place, System, open_system
@@ -27,8 +26,8 @@ class Load:
     num_open: int = 0
     num_done: int = 0
     is_over: bool = False
+    may_refuse: bool = False
     texts: dict[int, str] = field(default_factory=dict)
-    failures: Counter[str] = field(default_factory=Counter)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
     async def run(self) -> None:
@@ -45,10 +44,11 @@ class Load:
             self._judge(question, answer)
 
     def _judge(self, question: int, answer: Answer) -> None:
-        """It has ended well, with the text it always has."""
+        """It has ended well, with the text it always has, or is worth another try where it may."""
         self.num_done += 1
         ended = answer.code or (answer.status if answer.status != 200 else "no end")
-        self.tally.judge(answer.is_finished, f"a request ended with {ended}")
+        is_kept = answer.is_finished or (self.may_refuse and answer.is_retryable)
+        self.tally.judge(is_kept, f"a request ended with {ended}")
         if answer.is_finished:
             known = self.texts.setdefault(question, answer.text)
             self.tally.judge(known == answer.text, "a text differs from the undisturbed one")
@@ -76,6 +76,7 @@ async def restart_everything(tally: Tally, size: Size) -> None:
                 await _restart(system.parts[name], load, tally)
                 await asyncio.to_thread(system.wait_until_ready)
                 await _wait_for(load, NUM_CLIENTS)
+            await _restart_broker(system, load, tally)
         load.is_over = True
         await running
 
@@ -92,6 +93,17 @@ async def _restart(part: Part, load: Load, tally: Tally) -> None:
     seconds = time.monotonic() - began
     tally.judge(code == 0, f"a part ended with {code} after {seconds:.0f} s")
     part.start()
+
+
+async def _restart_broker(system: System, load: Load, tally: Tally) -> None:
+    """Nothing stands in for it: streams go on when it is back, requests meanwhile are refused."""
+    load.may_refuse = True
+    tally.strike(load.num_open)
+    await asyncio.to_thread(system.broker.stop)
+    await asyncio.to_thread(system.broker.start)
+    await asyncio.to_thread(system.wait_until_ready)
+    await _wait_for(load, 2 * NUM_CLIENTS)
+    load.may_refuse = False
 
 
 async def _wait_for(load: Load, number: int) -> None:
