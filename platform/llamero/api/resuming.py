@@ -78,21 +78,27 @@ def make_keep(
     return keep
 
 
+def wants_resuming(request: HttpRequest) -> bool:
+    """Read the header by which a client says that it may come back."""
+    word = request.headers.get(RESUMABLE_HEADER, "").strip().lower()
+    if word not in _WORDS:
+        raise InvalidValue(RESUMABLE_HEADER, f"{RESUMABLE_HEADER} must be true or false.")
+    return _WORDS[word]
+
+
 def read_run_id(request: HttpRequest, settings: GenerationSettings, num_jobs: int) -> str | None:
     """Give the id of a new run if the client wants to be able to come back to its stream.
 
     So does one that names a key for its answer: asked again it gets the same stream. And one that
     names a conversation: it comes back by that name.
     """
-    header, word = RESUMABLE_HEADER, request.headers.get(RESUMABLE_HEADER, "").strip().lower()
-    if word not in _WORDS:
-        raise InvalidValue(header, f"{header} must be true or false.")
-    if not _WORDS[word] and settings.stream and IDEMPOTENCY_HEADER in request.headers:
-        header, word = IDEMPOTENCY_HEADER, "true"
+    header, is_wanted = RESUMABLE_HEADER, wants_resuming(request)
+    if not is_wanted and settings.stream and IDEMPOTENCY_HEADER in request.headers:
+        header, is_wanted = IDEMPOTENCY_HEADER, True
     conversation = read_conversation(request) if settings.stream else None
     if conversation is not None:
-        header, word = CONVERSATION_HEADER, "true"
-    if not _WORDS[word] or settings.is_without_work:
+        header, is_wanted = CONVERSATION_HEADER, True
+    if not is_wanted or settings.is_without_work:
         return None
     if not settings.stream:
         raise InvalidValue(header, f"{header} is only for stream: true.")

@@ -30,7 +30,7 @@ from llamero.api.responses.request import (
 )
 from llamero.api.responses.settling import Ending
 from llamero.api.responses.writer import ResponseRecipe, error_event
-from llamero.api.resuming import RESUMABLE_HEADER, read_run_id
+from llamero.api.resuming import RESUMABLE_HEADER, wants_resuming
 from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run, stream_run
 from llamero.api.threads import run_in_thread
@@ -98,7 +98,7 @@ class ResponsesView(TurnView):
         body = read_json_object(request._request)
         self.response_id = make_response_id()
         self.asked = read_request(body, self.response_id)
-        self.is_durable = self.asked.is_background or self._is_resumable(request)
+        self.is_durable = self._is_resumable(request) or self.asked.is_background
         self.find_model(request, body)
         self.read_conversation(request, self.asked.turn)
 
@@ -111,12 +111,11 @@ class ResponsesView(TurnView):
         )
 
     def _is_resumable(self, request: Request) -> bool:
-        if read_run_id(request, self.asked.turn.settings, 1) is None:
-            return False
-        if not self.asked.is_stored:
-            message = f"{RESUMABLE_HEADER} needs store: true: a response is resumed by its id."
+        is_wanted = wants_resuming(request)
+        if is_wanted and not (self.asked.is_stored and self.asked.turn.settings.stream):
+            message = f"{RESUMABLE_HEADER} is only for stream: true and store: true."
             raise InvalidValue(RESUMABLE_HEADER, message)
-        return True
+        return is_wanted
 
     async def _generate(self, request: Request) -> HttpResponseBase:
         chat = await prepare_fitting_chat(
