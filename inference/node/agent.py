@@ -179,5 +179,8 @@ class NodeAgent:
                 devices=devices,
                 replicas=tuple(sorted(self._seats)),
                 is_draining=self.is_draining,
+                fetches_files=self._files.fetches,
+                cache_limit_bytes=self._files.cache.limit_bytes,
+                cached_files=self._files.cache.list_files() if self._files.fetches else (),
             )
         )

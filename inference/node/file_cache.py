@@ -5,6 +5,10 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from inference.protocol.nodes import CachedFile
+
+MAX_LISTED = 100
+
 
 class NoRoomError(Exception):
     """A file does not fit beside what may not be dropped."""
@@ -24,6 +28,24 @@ class FileCache:
         """Give a complete file."""
         path = self._place(sha256)
         return path if path.is_file() else None
+
+    @property
+    def limit_bytes(self) -> int:
+        """What all of it may take; 0: what the disk has."""
+        return self._limit_bytes
+
+    def list_files(self) -> tuple[CachedFile, ...]:
+        """Give the complete files that were used last, the latest first."""
+        found = []
+        for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            try:
+                status = path.stat()
+            except FileNotFoundError:  # it was just dropped
+                continue
+            used_at = status.st_atime_ns / 1e9
+            found.append(CachedFile(sha256=path.name, size_bytes=status.st_size, used_at=used_at))
+        found.sort(key=lambda file: file.used_at, reverse=True)
+        return tuple(found[:MAX_LISTED])
 
     def note_use(self, sha256: str) -> None:
         """Let a file be dropped later than those used before now."""

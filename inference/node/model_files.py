@@ -44,6 +44,16 @@ class ModelFiles:
             thread = threading.Thread(target=self._run, args=(source,), name="files", daemon=True)
             thread.start()
 
+    @property
+    def fetches(self) -> bool:
+        """Whether files are fetched, and kept, where they are not at their paths."""
+        return self._source is not None
+
+    @property
+    def cache(self) -> FileCache:
+        """Where they are kept."""
+        return self._cache
+
     def want(self, specs: Iterable[ReplicaSpec]) -> None:
         """Fetch what these lack, and drop none of theirs; all others may be dropped."""
         if self._source is None:

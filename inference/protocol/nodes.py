@@ -19,8 +19,20 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     is_free_current: bool = True
 
 
+class CachedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A model file that was fetched to a node, and when it was used last (Unix time)."""
+
+    sha256: str
+    size_bytes: int
+    used_at: float = 0.0
+
+
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A node's heartbeat, written each second."""
+    """A node's heartbeat, written each second.
+
+    ``fetches_files`` tells that it keeps files of its own, at most ``cache_limit_bytes`` of them
+    (0: what the disk has); those used last are listed.
+    """
 
     node: str
     pid: int = 0
@@ -31,6 +43,9 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[Device, ...] = ()
     replicas: tuple[str, ...] = ()
     is_draining: bool = False
+    fetches_files: bool = False
+    cache_limit_bytes: int = 0
+    cached_files: tuple[CachedFile, ...] = ()
 
 
 def usable_gpus(devices: tuple[Device, ...]) -> tuple[Device, ...]:

@@ -1,5 +1,6 @@
 """Nodes and their tokens in the admin: look, cordon, drain; issue, revoke."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -14,10 +15,11 @@ from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
-from inference.protocol.replicas import ReplicaStatus
 from llamero.control.live_nodes import LiveNode, read_live_nodes
 from llamero.control.models import Node, NodeToken, Scheduling
+from llamero.control.node_form import NodeForm
 from llamero.control.node_states import schedule_nodes
+from llamero.control.node_tables import device_table, file_table, replica_table
 from llamero.control.node_tokens import IssuedToken, issue_node_token, revoke_node_tokens
 
 NOTHING = "-"
@@ -37,15 +39,35 @@ _NODE_LABELS = {
 class NodeAdmin(ModelAdmin):  # type: ignore[misc]
     """Nodes enter by reporting; what an admin says of them stays until it is taken back."""
 
+    form = NodeForm
     list_display = ("name", "state_label", "memory", "devices", "replicas")
     search_fields = ("name",)
     actions = ("cordon", "uncordon", "drain")
-    fields = ("name", "state_label", "memory", "devices", "replica_list", "first_seen_at")
-    readonly_fields = fields
+    readonly_fields = (
+        "name",
+        "state_label",
+        "device_table",
+        "replica_table",
+        "file_table",
+        "first_seen_at",
+    )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Let no node be made by hand."""
         return False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Let who may change a node say what may run on it."""
+        name, state, *rest = self.readonly_fields
+        choice = ("allows",) if self.has_change_permission(request, obj) else ()
+        return (name, state, *choice, *rest)
+
+    def save_model(
+        self, request: HttpRequest, obj: Node, form: "ModelForm[Node]", change: bool
+    ) -> None:
+        """Write what was chosen; the rest is the node's own."""
+        scheduling = Scheduling(form.cleaned_data["allows"])
+        schedule_nodes(nodes=Node.objects.filter(pk=obj.pk), scheduling=scheduling)
 
     @display(description="State", label=_NODE_LABELS)  # type: ignore[untyped-decorator]
     def state_label(self, node: Node) -> tuple[str, str]:
@@ -92,32 +114,40 @@ class NodeAdmin(ModelAdmin):  # type: ignore[misc]
         num_ready = sum(one.state == "ready" for one in live.replicas)
         return f"{num_ready} ready of {len(live.replicas)}"
 
+    @display(description="Devices")  # type: ignore[untyped-decorator]
+    def device_table(self, node: Node) -> SafeString | str:
+        """Show its devices, each with its memory."""
+        return _show(node, device_table)
+
     @display(description="Replicas")  # type: ignore[untyped-decorator]
-    def replica_list(self, node: Node) -> SafeString | str:
-        """List its replicas, each with its state."""
-        live = _live(node)
-        if live is None or not live.replicas:
-            return NOTHING
-        return format_html_join(_NEW_LINE, "{}", ((_tell(one),) for one in live.replicas))
+    def replica_table(self, node: Node) -> SafeString | str:
+        """Show its replicas, each with its state."""
+        return _show(node, replica_table)
+
+    @display(description="Model files")  # type: ignore[untyped-decorator]
+    def file_table(self, node: Node) -> SafeString | str:
+        """Show the files it has fetched."""
+        return _show(node, file_table)
 
     @action(description="Cordon: nothing new comes", permissions=["change"])  # type: ignore[untyped-decorator]
     def cordon(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
         """Leave what runs on the chosen nodes, and place nothing more on them."""
-        self._schedule(request, nodes, Scheduling.CORDONED, "cordoned")
+        self._schedule(request, nodes, Scheduling.CORDONED)
 
     @action(description="Uncordon: open for replicas", permissions=["change"])  # type: ignore[untyped-decorator]
     def uncordon(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
         """Open the chosen nodes."""
-        self._schedule(request, nodes, Scheduling.OPEN, "open")
+        self._schedule(request, nodes, Scheduling.OPEN)
 
     @action(description="Drain: replicas go elsewhere", permissions=["change"])  # type: ignore[untyped-decorator]
     def drain(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
         """Move what runs on the chosen nodes; each replica goes when another one serves."""
-        self._schedule(request, nodes, Scheduling.DRAINING, "draining")
+        self._schedule(request, nodes, Scheduling.DRAINING)
 
     def _schedule(
-        self, request: HttpRequest, nodes: QuerySet[Node], scheduling: Scheduling, word: str
+        self, request: HttpRequest, nodes: QuerySet[Node], scheduling: Scheduling
     ) -> None:
+        word = scheduling.label.lower()
         chosen = list(nodes.exclude(scheduling=scheduling))
         count = schedule_nodes(nodes=nodes, scheduling=scheduling)
         for node in chosen:
@@ -190,6 +220,6 @@ def _live(node: Node) -> LiveNode | None:
     return read_live_nodes().nodes.get(node.name)
 
 
-def _tell(replica: ReplicaStatus) -> str:
-    reason = f": {replica.reason}" if replica.reason else ""
-    return f"{replica.replica}, {replica.state.value}{reason}"
+def _show(node: Node, make: Callable[[LiveNode], SafeString]) -> SafeString | str:
+    live = _live(node)
+    return NOTHING if live is None else make(live)

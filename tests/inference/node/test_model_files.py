@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -195,6 +196,16 @@ def test_the_longest_unused_files_make_room_but_never_those_in_use(tmp_path: Pat
     with pytest.raises(NoRoomError):
         cache.make_room(300, keep={third})
     assert cache.find(third)
+
+
+def test_complete_files_are_listed_by_use(cache: FileCache) -> None:
+    assert cache.list_files() == ()
+    first, second = put(cache, b"1"), put(cache, b"22")
+    cache.partial("f" * 64).write_bytes(b"x")
+    cache.note_use(first)
+    listed = cache.list_files()
+    assert [(file.sha256, file.size_bytes) for file in listed] == [(first, 1), (second, 2)]
+    assert listed[0].used_at == pytest.approx(time.time(), abs=60)
 
 
 def test_use_leaves_the_time_of_change_alone(cache: FileCache) -> None:

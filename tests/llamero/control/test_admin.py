@@ -1,21 +1,28 @@
 """Nodes and tokens in the admin."""
 
+import time
+from typing import Any
+
+import msgspec
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from inference.protocol.nodes import Device, NodeStatus
+from inference.protocol.nodes import CachedFile, Device, NodeStatus
 from inference.protocol.replicas import ReplicaState
 from llamero.control import admin, live_nodes
 from llamero.control.live_nodes import LiveNode, LiveNodes
 from llamero.control.models import Node, NodeToken, Scheduling
 from llamero.control.node_tokens import find_node_token, issue_node_token, recent_tokens
 from tests.llamero.control.fakes import GIB, make_status
+from tests.models_registry.factories import make_deployment, make_model, make_version
 
 pytestmark = pytest.mark.django_db
 LIST = "admin:control_node_changelist"
+CHANGE = "admin:control_node_change"
+NUM_REPLICAS = 3
 
 
 @pytest.fixture
@@ -39,7 +46,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Node:
         ),
     )
     replica = make_status(ReplicaState.FAILED, reason="<i>no memory")
-    live = LiveNodes({"n1": LiveNode(status, (replica,))})
+    live = LiveNodes({"n1": LiveNode(status, (replica,) * NUM_REPLICAS)})
     monkeypatch.setattr(admin, "read_live_nodes", lambda: live)
     return Node.objects.create(name="n1")
 
@@ -54,10 +61,48 @@ def test_the_list_shows_what_each_node_has_and_runs(browser: Client, node: Node)
     assert "4.0\xa0GB of 16.0\xa0GB free" in page
     assert "8 cores" in page
     assert "&lt;b&gt;H200: 1.0\xa0GB of 8.0\xa0GB free" in page
-    assert "0 ready of 1" in page
+    assert "0 ready of 3" in page
     assert "Silent" in page
-    url = reverse("admin:control_node_change", args=[node.pk])
-    assert "chat.0, failed: &lt;i&gt;no memory" in browser.get(url).content.decode()
+
+
+def test_its_page_shows_devices_replicas_and_files(
+    browser: Client, node: Node, django_assert_max_num_queries: Any
+) -> None:
+    model = make_model()
+    make_version(model)
+    deployment = make_deployment(model)
+    files = (
+        CachedFile(sha256="a" * 64, size_bytes=3 * GIB, used_at=time.time() - 120),
+        CachedFile(sha256="f" * 64, size_bytes=GIB, used_at=time.time()),
+    )
+    live = admin.read_live_nodes().nodes["n1"]
+    status = msgspec.structs.replace(
+        live.status, fetches_files=True, cache_limit_bytes=8 * GIB, cached_files=files
+    )
+    replica = msgspec.structs.replace(live.replicas[0], deployment=deployment.slug)
+    live_now = LiveNodes({"n1": LiveNode(status, (replica,) * 30)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admin, "read_live_nodes", lambda: live_now)
+        with django_assert_max_num_queries(14):
+            page = browser.get(reverse(CHANGE, args=[node.pk])).content.decode()
+    assert "&lt;b&gt;H200" in page
+    assert "failed: &lt;i&gt;no memory" in page
+    assert "0 of 0 busy" in page
+    assert reverse("admin:models_registry_deployment_change", args=[deployment.pk]) in page
+    assert "4.0\xa0GB of 8.0\xa0GB; the longest unused make room" in page
+    assert model.slug in page
+    assert "2\xa0minutes ago" in page
+    assert "no longer registered" in page
+
+
+def test_what_may_run_is_chosen_on_its_page(browser: Client, node: Node) -> None:
+    url = reverse(CHANGE, args=[node.pk])
+    assert browser.post(url, {"allows": "draining"}).status_code == 302
+    node.refresh_from_db()
+    assert node.scheduling == Scheduling.DRAINING
+    assert browser.post(url, {"allows": "elsewhere"}).status_code == 200
+    silent = Node.objects.get(name="gone")
+    assert browser.get(reverse(CHANGE, args=[silent.pk])).status_code == 200
 
 
 def test_nodes_are_cordoned_drained_and_opened(browser: Client, node: Node) -> None:
@@ -77,6 +122,9 @@ def test_who_may_only_look_changes_nothing(client: Client, node: Node) -> None:
     viewer.user_permissions.add(Permission.objects.get(codename="view_node"))
     client.force_login(viewer)
     assert client.get(reverse(LIST)).status_code == 200
+    page = client.get(reverse(CHANGE, args=[node.pk])).content.decode()
+    assert "What may run" not in page
+    assert client.post(reverse(CHANGE, args=[node.pk]), {"allows": "draining"}).status_code == 403
     act(client, "drain", node)
     node.refresh_from_db()
     assert node.scheduling == Scheduling.OPEN
