@@ -2,8 +2,6 @@
 -- have much less to do. A prompt is known by its marks ("length.hash", shortest first); each replica
 -- has those of the jobs it took. What is told here is a guess: being wrong costs a prefill, no more.
 
--- By how much of its slots a replica that has a whole prompt may be busier than one that has none.
-local MAX_LEAD = 0.5
 local MAX_MARKS = 8192
 -- A slot that has nothing else to do leaves a job to the replica that is warm for it as long as
 -- computing what is warm there would take, within these bounds; a ticket takes some milliseconds.
@@ -45,7 +43,9 @@ local function note_warm(replica, marks, time)
   redis.call('EXPIRE', WARM .. replica, WARM_RETENTION)
 end
 
--- Find where a job should run. Returns {replica, has it a free slot, tokens that are warm there and
+-- Find where a job should run: where the share of its prompt that is warm exceeds most the share of
+-- slots that are busy, among replicas with a free slot if there are any. So one that has half of a
+-- prompt more than another may be busier by half its slots. Returns {replica, has it a free slot, tokens that are warm there and
 -- not everywhere}, or nil where all are busy and none is warm: then whoever is free first takes it.
 local function choose_home(replicas, marks)
   local best, coldest
@@ -55,7 +55,7 @@ local function choose_home(replicas, marks)
     local num_busy = redis.call('SCARD', AWAKE .. replica) + redis.call('ZCARD', DUE .. replica)
     local warm = warm_tokens(replica, marks)
     local one = { replica = replica, is_free = num_busy < num_slots, warm = warm }
-    one.score = warm / num_tokens - num_busy / num_slots / MAX_LEAD
+    one.score = warm / num_tokens - num_busy / num_slots
     coldest = math.min(coldest or warm, warm)
     if not best or (one.is_free and not best.is_free)
       or (one.is_free == best.is_free and one.score > best.score) then best = one end

@@ -68,12 +68,20 @@ async def test_cold_jobs_are_spread(gateway, jobs):
     assert (await submit(gateway, make_prompt(100)))[1].ticket_for == ""
 
 
-async def test_a_warm_replica_may_be_busier_by_half_its_slots_at_most(client, gateway, jobs):
+async def test_a_replica_may_be_busier_by_the_share_that_is_warm(client, gateway, jobs):
     prompt = make_prompt(160)
     home, other = await warm_up(client, gateway, jobs, prompt)
-    tickets = [(await submit(gateway, prompt))[1].ticket_for for _ in range(5)]
+    tickets = [(await submit(gateway, prompt))[1].ticket_for for _ in range(NUM_SLOTS + 1)]
+    assert tickets == [home] * NUM_SLOTS + [other]
+
+
+async def test_half_a_prompt_is_worth_half_the_slots(client, gateway, jobs):
+    beginning = make_prompt(160)
+    home, other = await warm_up(client, gateway, jobs, beginning)
+    prompts = [make_prompt(160, beginning) for _ in range(3)]
+    tickets = [(await submit(gateway, prompt))[1].ticket_for for prompt in prompts]
     assert tickets[:2] == [home, home]
-    assert 0 <= tickets.count(home) - tickets.count(other) <= NUM_SLOTS / 2 + 1
+    assert (await submit(gateway, make_prompt(320)))[1].ticket_for == other
 
 
 async def test_little_that_is_warm_counts_little(client, gateway, jobs):
