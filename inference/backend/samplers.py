@@ -10,6 +10,7 @@ from inference.backend.lazy_grammar import open_constraint
 from inference.backend.llama_model import LlamaModel
 from inference.backend.logit_edits import LogitEdits
 from inference.backend.native_samplers import NativeSamplers, effective_samplers, is_greedy
+from inference.backend.reasoning_limit import LimitedReasoning
 from inference.backend.token_sampler import Chooser, TokenSampler
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import GenerationJob
@@ -33,6 +34,8 @@ class Samplers:
         _check(params, self._model.num_vocab)
         edits = LogitEdits(self._model, job)
         constraint = open_constraint(self._model, self._model.grammars, params)
+        if params.reasoning_limit is not None:
+            constraint = LimitedReasoning(self._model, params.reasoning_limit, constraint)
         return TokenSampler(self._model, job, self._open_chooser(job), edits, constraint)
 
     def close(self) -> None:

@@ -35,6 +35,19 @@ class PluginSampler(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     params: dict[str, float | int | str | bool] = {}
 
 
+class ReasoningLimit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many tokens a text may have between two marks at its beginning, before the answer.
+
+    Then ``ending`` comes, whatever the model would write. ``is_open``: the text begins within.
+    """
+
+    opening: str
+    closing: str
+    ending: str
+    max_tokens: int
+    is_open: bool = False
+
+
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sampling settings of one sequence; the defaults are llama-server's.
 
@@ -92,3 +105,4 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     adaptive_target: float = -1.0
     adaptive_decay: float = 0.9
     plugins: tuple[PluginSampler, ...] = ()
+    reasoning_limit: ReasoningLimit | None = None

@@ -33,7 +33,7 @@ def read_reasoning_wish(
         is_apart=_FORMATS[style],
         is_enabled=is_enabled,
         effort="" if effort == "none" else effort,
-        max_tokens=budget if budget > 0 else None,
+        max_tokens=budget if budget >= 0 else None,
     )
 
 

@@ -4,7 +4,9 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from inference.protocol.sampling import SamplingParams
+import msgspec
+
+from inference.protocol.sampling import ReasoningLimit, SamplingParams
 from inference.text.tool_grammar import ParameterCall, writes_text
 from llamero.api.turn.call_styles import CallStyle, find_call_style
 from llamero.api.turn.calls import CallableTool
@@ -77,7 +79,18 @@ class TurnPlan:
     ) -> SamplingParams:
         """Give the sampling parameters with what the turn adds; may take a second or two."""
         may_reason = self.wish.is_enabled is not False and not has_prefill
-        return constrain(sampling, turn, self.tools, may_reason=may_reason)
+        sampling = constrain(sampling, turn, self.tools, may_reason=may_reason)
+        style, max_tokens = self.reasoning, self.wish.max_tokens
+        if style is None or max_tokens is None:
+            return sampling
+        limit = ReasoningLimit(
+            opening=style.opening,
+            closing=style.closing,
+            ending=style.ending,
+            max_tokens=max_tokens,
+            is_open=turn.is_reasoning_open,
+        )
+        return msgspec.structs.replace(sampling, reasoning_limit=limit)
 
 
 def plan_turn(template: str, tools: ToolUse, wish: ReasoningWish) -> TurnPlan:

@@ -19,6 +19,11 @@ class ReasoningStyle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     has_channels: bool = False
 
     @property
+    def ending(self) -> str:
+        """What ends reasoning that has gone on for long enough."""
+        return self.closing if self.has_channels else f"\n{self.closing}\n\n"
+
+    @property
     def marks(self) -> tuple[str, ...]:
         """The marks that have to be told, also where they are control tokens."""
         if self.has_channels:
