@@ -29,6 +29,7 @@ from llamero.api.openapi.shapes import (
     Schema,
     either,
     list_of,
+    one_of,
     ref,
     shape,
 )
@@ -60,14 +61,20 @@ def _query(name: str, description: str, schema: Schema = TEXT) -> OpenApiParamet
     return OpenApiParameter(name, schema, OpenApiParameter.QUERY, description=description)
 
 
-def _header(name: str, description: str) -> OpenApiParameter:
-    return OpenApiParameter(name, TEXT, OpenApiParameter.HEADER, description=description)
+def _header(name: str, description: str, schema: Schema = TEXT) -> OpenApiParameter:
+    return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=description)
 
 
 _MODEL = _query("model", "The model, where neither the path nor the body names one.")
-_KEY = _header("Idempotency-Key", "One answer per key: sent again, it is repeated.")
+_KEY = _header(
+    "Idempotency-Key",
+    "One answer per key: sent again, it is repeated.",
+    TEXT | {"pattern": "^[!-~]{1,255}$"},
+)
 _RESUMABLE = _header(
-    "X-Llamero-Resumable", "`true`: the stream outlives its connection, and can be resumed."
+    "X-Llamero-Resumable",
+    "`true`: the stream outlives its connection, and can be resumed.",
+    one_of("true", "false"),
 )
 _CONVERSATION = _header(
     "X-Conversation-Id", "The stream can be resumed, and is the last one of this name."

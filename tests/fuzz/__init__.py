@@ -1,0 +1,1 @@
+"""Made-up requests, thousands of them, by the API's own description."""
