@@ -1,5 +1,6 @@
 """The unmodified openai client, holding conversations that the server keeps."""
 
+import json
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -101,3 +102,24 @@ def test_what_is_not_needed_any_more_is_cancelled(
     cancelled = client.responses.cancel(response.id)
     assert cancelled.status == "cancelled"
     assert client.responses.retrieve(response.id).status == "cancelled"
+
+
+def test_a_function_is_called_and_its_answer_used(
+    client: openai.OpenAI, asked: dict[str, Any]
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "enum": ["Rome", "Oslo"]}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    tools = [{"type": "function", "name": "weather", "parameters": schema, "strict": True}]
+    body = asked | {"input": "Weather in Rome?", "max_output_tokens": 64, "tools": tools}
+    first = client.responses.create(**body, tool_choice="required", parallel_tool_calls=False)
+    [call] = first.output
+    assert call.type == "function_call"
+    assert json.loads(call.arguments)["city"] in ("Rome", "Oslo")
+    output = {"type": "function_call_output", "call_id": call.call_id, "output": "Sunny"}
+    follow = body | {"input": [output], "tool_choice": "none"}
+    second = client.responses.create(**follow, previous_response_id=first.id)
+    assert second.output_text

@@ -19,6 +19,7 @@ class OpenItem:
     def __init__(self, item: Item, index: int, text_event: str) -> None:
         self.item = item
         self.index = index
+        self.id_bytes = item["id"].encode()
         self.place = {"item_id": item["id"], "output_index": index}
         self.delta_event = f"{text_event}.delta"
         self.done_event = f"{text_event}.done"
@@ -38,6 +39,12 @@ class Output:
         self.items: list[Item] = []
         self._response_id = response_id
         self._open: OpenItem | None = None
+
+    @property
+    def open_text(self) -> OpenItem | None:
+        """The message that more text goes into, where one is open."""
+        is_text = self._open is not None and self._open.item["type"] == "message"
+        return self._open if is_text else None
 
     def take(
         self, pieces: Sequence[Piece], logprobs: Sequence[TokenLogprob] = ()

@@ -11,9 +11,9 @@ from inference.protocol.events import Done, Event, Failed, FinishReason, TokenLo
 from llamero.api.errors import from_failed
 from llamero.api.numbering import no_such_event
 from llamero.api.responses.document import Document, error_of, usage_of
-from llamero.api.responses.output import Output, OutputEvent
+from llamero.api.responses.output import OpenItem, Output, OutputEvent
 from llamero.api.run import ChoiceEvent
-from llamero.api.turn import TurnFormat
+from llamero.api.turn import Text, TurnFormat
 from llamero.errors import InvalidValue, LlameroError
 
 encode_json = msgspec.json.Encoder().encode
@@ -119,8 +119,24 @@ class ResponseWriter:
         self._held_logprobs += content.logprobs
         if not pieces:
             return b""
+        if not self._held_logprobs and len(pieces) == 1 and type(pieces[0]) is Text:
+            message = self._output.open_text
+            if message is not None:
+                return self._tell_text(message, pieces[0].text)
         logprobs, self._held_logprobs = self._held_logprobs, []
         return self._tell_all(self._output.take(pieces, logprobs))
+
+    def _tell_text(self, message: OpenItem, text: str) -> bytes:
+        """Tell more text: what happens for each token, so it is built from bytes."""
+        message.texts.append(text)
+        self._number += 1
+        if self._number <= self._after:
+            return b""
+        return (
+            b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta",'
+            b'"item_id":"%b","output_index":%d,"content_index":0,"delta":%b,"logprobs":[],'
+            b'"sequence_number":%d}\n\n'
+        ) % (message.id_bytes, message.index, encode_json(text), self._number)
 
     def _close(self, *, is_cut: bool) -> bytes:
         rest = self._output.take(self._reader.finish(), self._held_logprobs)
