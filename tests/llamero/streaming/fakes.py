@@ -127,6 +127,7 @@ class FakeDispatcher:
     is_slot_taken: bool = False
     context_length: int = 64
     gateway_id: str = "test"
+    chat_template: str = ""
     questions: list[RenderChat] = field(default_factory=list)
     streams: list[FakeStream] = field(default_factory=list)
     kept: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -142,7 +143,9 @@ class FakeDispatcher:
 
     async def facts(self, deployment: str, *, waits: bool = True) -> ModelFacts:
         """Describe a small model."""
-        return ModelFacts(num_vocab=100, context_length=self.context_length)
+        return ModelFacts(
+            num_vocab=100, context_length=self.context_length, chat_template=self.chat_template
+        )
 
     async def submit(
         self, job: GenerationJob, *, max_queue: int, max_owner_queue: int

@@ -43,6 +43,37 @@ async def test_a_chat_streams_its_text_and_ends_with_counts(
     await until(lambda: dispatcher.streams[0].is_closed)
 
 
+async def test_calls_and_reasoning_have_frames_of_their_own(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.chat_template = "{{ tools }}<tool_call><think></think>"
+    call = '<tool_call>\n{"name": "now", "arguments": {"zone"'
+    dispatcher.pieces = ("<think>", "Hm.", "</think>", "So: ", call, ': "x"}}', "\n</tool_call>")
+    tool = {"type": "function", "function": {"name": "now"}}
+    await socket.send_json_to(start_frame(tools=[tool], resumable=True))
+    told = await receive_until(socket, "done")
+
+    content = [frame for frame in told if "seq" in frame]
+    assert [frame["type"] for frame in content] == [
+        "reasoning",
+        "delta",
+        "call",
+        "arguments",
+        "arguments",
+    ]
+    assert [frame["seq"] for frame in content] == [1, 2, 3, 4, 5]
+    assert content[0]["text"] == "Hm."
+    assert (content[2]["index"], content[2]["name"]) == (0, "now")
+    assert content[3]["text"] + content[4]["text"] == '{"zone": "x"}'
+    assert told[-1]["finish_reason"] == "tool_calls"
+    assert told[-1]["usage"]["reasoning_tokens"] == 3
+
+    resume = {"type": "resume", "id": "b", "run": told[0]["run"], "after": 3}
+    await socket.send_json_to(resume)
+    rest = await receive_until(socket, "done")
+    assert [frame["text"] for frame in rest if "seq" in frame] == ['{"zone"', ': "x"}']
+
+
 async def test_a_system_prompt_goes_before_the_messages(
     socket: WebsocketCommunicator, dispatcher: FakeDispatcher
 ) -> None:
