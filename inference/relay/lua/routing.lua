@@ -3,8 +3,9 @@
 -- has those of the jobs it took. What is told here is a guess: being wrong costs a prefill, no more.
 
 local MAX_MARKS = 8192
--- A slot that has nothing else to do leaves a job to the replica that is warm for it as long as
--- computing what is warm there would take, within these bounds; a ticket takes some milliseconds.
+-- A slot that has nothing else to do leaves a job to the replica that is warm for it: the longer
+-- where that one was woken for it, else as long as computing what is warm there would take, within
+-- these bounds.
 local MIN_HOLD_SECONDS = 0.02
 local MAX_HOLD_SECONDS = 0.25
 -- One that has other work leaves it that many times longer.
@@ -73,7 +74,9 @@ end
 -- that others need not wait before they take it.
 local function send_home(job, home, deadline, time)
   local hold = 0
-  if home.lead > 0 then
+  if home.lead > 0 and home.is_free then
+    hold = MAX_HOLD_SECONDS
+  elseif home.lead > 0 then
     local pace = prompt_pace(home.replica)
     hold = pace > 0 and home.lead * pace or MAX_HOLD_SECONDS
     hold = math.max(MIN_HOLD_SECONDS, math.min(MAX_HOLD_SECONDS, hold))
