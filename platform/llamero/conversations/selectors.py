@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from django.db.models import F
-
 from llamero.conversations.models import ResponseState, StoredResponse
 
 MAX_CHAIN = 1000
@@ -36,6 +34,9 @@ def read_chain(response_id: str, owner: str) -> list[StoredResponse]:
 
 
 def list_in_progress(limit: int) -> Sequence[StoredResponse]:
-    """List responses in progress that go on without their clients, the oldest first."""
-    in_progress = StoredResponse.objects.filter(state=ResponseState.IN_PROGRESS).exclude(job="")
-    return list(in_progress.order_by(F("created_at"))[:limit])
+    """List responses in progress, which go on without their clients; the oldest first.
+
+    Their contents are read when they are needed: this is asked each second.
+    """
+    in_progress = StoredResponse.objects.filter(state=ResponseState.IN_PROGRESS)
+    return list(in_progress.defer("question", "outcome").order_by("created_at")[:limit])

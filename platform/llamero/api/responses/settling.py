@@ -28,7 +28,7 @@ from llamero.conversations.services import end_response
 from llamero.errors import LlameroError
 
 logger = logging.getLogger(__name__)
-MAX_SETTLED_AT_ONCE = 200
+MAX_SETTLED_AT_ONCE = 1000
 ALIVE = ("waiting", "running")
 
 
