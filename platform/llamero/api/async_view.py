@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
@@ -13,9 +13,12 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from inference.relay.answers import Claim
+from llamero import dispatch
 from llamero.accounts.selectors import Caller
 from llamero.api.idempotency import answer_once, read_claim
 from llamero.api.paths import Dialect
+from llamero.api.resuming import retell_run
+from llamero.api.sse import RUN_HEADER
 from llamero.api.threads import run_in_thread
 
 
@@ -73,7 +76,19 @@ class AsyncAPIView(APIView):
         """Give the answer, or that of the request with the same idempotency key."""
         if self._claim is None:
             return await answer()
-        return await answer_once(self._claim, caller_of(request), answer)
+        return await answer_once(self._claim, self, answer)
+
+    async def name_stream(self, response: StreamingHttpResponse) -> str | None:
+        """Give the run that tells a stream again, once it is kept."""
+        run = response.get(RUN_HEADER)
+        owner = caller_of(self.request).owner
+        if run is None or await dispatch.get_dispatcher().find_run(run, owner) is None:
+            return None
+        return str(run)
+
+    async def tell_again(self, name: str) -> HttpResponseBase:
+        """Tell a run from its first event on."""
+        return await retell_run(name, caller_of(self.request))
 
     async def options(  # type: ignore[override]
         self, request: Request, *args: Any, **kwargs: Any

@@ -12,7 +12,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 from django.conf import settings
@@ -24,8 +24,7 @@ from inference.protocol.errors import EngineError
 from inference.relay.answers import CLAIM_SECONDS, AnswerBounds, AnswerState, Claim
 from llamero import dispatch
 from llamero.accounts.selectors import Caller
-from llamero.api.resuming import IDEMPOTENCY_HEADER, retell_run
-from llamero.api.sse import RUN_HEADER
+from llamero.api.resuming import IDEMPOTENCY_HEADER
 from llamero.errors import InvalidValue, LlameroError
 
 logger = logging.getLogger(__name__)
@@ -47,6 +46,16 @@ class KeptAnswer(msgspec.Struct, frozen=True):
     status: int
     content_type: str
     body: bytes
+
+
+class Repeatable(Protocol):
+    """A view that tells a stream again to whoever repeats its request."""
+
+    async def name_stream(self, response: StreamingHttpResponse) -> str | None:
+        """Give the name by which a stream can be told again; None as long as it cannot."""
+
+    async def tell_again(self, name: str) -> HttpResponseBase:
+        """Tell a stream from its first event on; raises LlameroError 404 if it is known no more."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -76,14 +85,14 @@ def read_claim(request: HttpRequest, caller: Any) -> Claim | None:
 
 
 async def answer_once(
-    claim: Claim, caller: Caller, answer: Callable[[], Awaitable[HttpResponseBase]]
+    claim: Claim, view: Repeatable, answer: Callable[[], Awaitable[HttpResponseBase]]
 ) -> HttpResponseBase:
     """Give the one answer of a claim: by ``answer``, or as it was given before."""
-    known = await _find_or_claim(claim, caller)
+    known = await _find_or_claim(claim, view)
     if known is not None:
         known[REPLAYED_HEADER] = "true"
         return known
-    making = asyncio.get_running_loop().create_task(_make(claim, answer))
+    making = asyncio.get_running_loop().create_task(_make(claim, view, answer))
     _makers.add(making)
     making.add_done_callback(_makers.discard)
     try:
@@ -94,13 +103,13 @@ async def answer_once(
         raise
 
 
-async def _find_or_claim(claim: Claim, caller: Caller) -> HttpResponseBase | None:
+async def _find_or_claim(claim: Claim, view: Repeatable) -> HttpResponseBase | None:
     """Give what there is already, waiting for it while another request makes it; or claim it."""
     answers = dispatch.get_dispatcher().answers
-    lost_run, pause = "", FIRST_LOOK_SECONDS
+    lost, pause = "", FIRST_LOOK_SECONDS
     with _Turn(claim.owner) as turn:
         while True:
-            found = await answers.claim(claim, lost_run)
+            found = await answers.claim(claim, lost)
             match found.state:
                 case AnswerState.YOURS:
                     return None
@@ -109,10 +118,10 @@ async def _find_or_claim(claim: Claim, caller: Caller) -> HttpResponseBase | Non
                 case AnswerState.KEPT:
                     return _respond(found.value)
                 case AnswerState.TOLD:
-                    told = await _retell(found.value.decode(), caller)
+                    lost = found.value.decode()
+                    told = await _tell_again(view, lost)
                     if told is not None:
                         return told
-                    lost_run = found.value.decode()
                 case AnswerState.CLAIMED:
                     turn.begin()
                     await asyncio.sleep(pause)
@@ -153,21 +162,19 @@ class _Turn:
 
 
 async def _make(
-    claim: Claim, answer: Callable[[], Awaitable[HttpResponseBase]]
+    claim: Claim, view: Repeatable, answer: Callable[[], Awaitable[HttpResponseBase]]
 ) -> HttpResponseBase:
     """Make the answer and keep it. Whatever fails gives the claim up."""
     renewing = asyncio.get_running_loop().create_task(_renew(claim))
     is_settled = False
     try:
         response = await answer()
-        run = response.get(RUN_HEADER)
-        if isinstance(response, StreamingHttpResponse) and run is not None:
-            is_settled = await _point_to(claim, run)
-            if not is_settled:
-                # The model is being loaded: there is no run to follow yet.
+        if isinstance(response, StreamingHttpResponse):
+            is_settled = True
+            if not await _point_to(claim, view, response):
+                # The model is being loaded: there is nothing to follow yet.
                 parts = cast("AsyncIterator[bytes]", aiter(response))
-                response.streaming_content = _point_when_kept(claim, run, parts)
-                is_settled = True
+                response.streaming_content = _point_when_begun(claim, view, response, parts)
         elif isinstance(response, HttpResponse) and response.status_code < 300:
             is_settled = await _keep(claim, response)
         return response
@@ -193,40 +200,41 @@ async def _keep(claim: Claim, response: HttpResponse) -> bool:
     return bool(await _quietly(dispatch.get_dispatcher().answers.keep(claim, kept, bounds)))
 
 
-async def _point_to(claim: Claim, run: str) -> bool:
-    """Have others with the key follow a run, if it can be followed yet."""
-    dispatcher = dispatch.get_dispatcher()
-    if await _quietly(dispatcher.find_run(run, claim.owner)) is None:
+async def _point_to(claim: Claim, view: Repeatable, response: StreamingHttpResponse) -> bool:
+    """Have others with the key follow a stream, if it can be followed yet."""
+    name = await _quietly(view.name_stream(response))
+    if name is None:
         return False
-    return bool(await _quietly(dispatcher.answers.point_to(claim, run, _bounds())))
+    answers = dispatch.get_dispatcher().answers
+    return bool(await _quietly(answers.point_to(claim, name, _bounds())))
 
 
-async def _point_when_kept(
-    claim: Claim, run: str, parts: AsyncIterator[bytes]
+async def _point_when_begun(
+    claim: Claim, view: Repeatable, response: StreamingHttpResponse, parts: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    """Pass a stream on, and have others follow its run as soon as there is one."""
+    """Pass a stream on, and have others follow it as soon as it can be followed."""
 
-    async def wait_for_run() -> None:
+    async def wait_for_it() -> None:
         answers = dispatch.get_dispatcher().answers
-        while not await _point_to(claim, run):
+        while not await _point_to(claim, view, response):
             await _quietly(answers.claim(claim))
             await asyncio.sleep(LONGEST_LOOK_SECONDS)
 
-    waiting = asyncio.get_running_loop().create_task(wait_for_run())
+    waiting = asyncio.get_running_loop().create_task(wait_for_it())
     try:
         async with aclosing(cast("AsyncGenerator[bytes]", parts)) as open_parts:
             async for part in open_parts:
                 yield part
     finally:
         waiting.cancel()
-        if not await _point_to(claim, run):
+        if not await _point_to(claim, view, response):
             await _quietly(dispatch.get_dispatcher().answers.give_up(claim))
 
 
-async def _retell(run: str, caller: Caller) -> HttpResponseBase | None:
-    """Tell a run from its first event on; None where it is known no more."""
+async def _tell_again(view: Repeatable, name: str) -> HttpResponseBase | None:
+    """Tell a stream from its first event on; None where it is known no more."""
     try:
-        return await retell_run(run, caller)
+        return await view.tell_again(name)
     except LlameroError as error:
         if error.status != 404:
             raise
