@@ -25,10 +25,14 @@ def write_tiny_model(
     seed: int = 0,
     letters: Sequence[int] = LETTERS,
     byte_values: Sequence[int] = range(256),
+    controls: Sequence[str] = (),
 ) -> None:
-    """Write the model. Its tokens are bytes, so it often stops within a character."""
+    """Write the model. Its tokens are bytes, so it often stops within a character.
+
+    ``controls`` are spellings of further control tokens, which come last.
+    """
     writer = gguf.GGUFWriter(path, "llama")
-    num_vocab = add_vocabulary(writer, letters, byte_values)
+    num_vocab = add_vocabulary(writer, letters, byte_values, controls)
     add_shape(writer)
     add_weights(writer, num_vocab, np.random.default_rng(seed))
     writer.write_header_to_file()
@@ -38,17 +42,22 @@ def write_tiny_model(
 
 
 def add_vocabulary(
-    writer: gguf.GGUFWriter, letters: Sequence[int], byte_values: Sequence[int] = range(256)
+    writer: gguf.GGUFWriter,
+    letters: Sequence[int],
+    byte_values: Sequence[int] = range(256),
+    controls: Sequence[str] = (),
 ) -> int:
-    """Add three control tokens, all bytes, a space and some letters; give their number."""
+    """Add control tokens, all bytes, a space, some letters, and ``controls``; give their number."""
     control = [b"<unk>", b"<s>", b"</s>"]
     in_bytes = [f"<0x{value:02X}>".encode() for value in byte_values]
     pieces = ["\u2581".encode(), *(bytes([value]) for value in letters)]
     kind = gguf.TokenType
     types = [kind.UNKNOWN, kind.CONTROL, kind.CONTROL]
     types += [kind.BYTE] * len(in_bytes) + [kind.NORMAL] * len(pieces)
-    tokens = control + in_bytes + pieces
+    types += [kind.CONTROL] * len(controls)
+    tokens = control + in_bytes + pieces + [name.encode() for name in controls]
     scores = [0.0] * (len(control) + len(in_bytes)) + [-float(i) for i in range(len(pieces))]
+    scores += [0.0] * len(controls)
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
     writer.add_vocab_size(len(tokens))
