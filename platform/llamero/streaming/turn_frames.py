@@ -33,7 +33,11 @@ class TurnFrames:
         """Give the frames of new text."""
         if self._reader is not None:
             return self._write(self._reader.feed(event.text, len(event.token_ids)))
-        return self._write([Text(event.text)] if event.text else [])
+        if not event.text:
+            return []
+        is_known = self.is_known
+        self._num_written += 1
+        return [] if is_known else [frames.Delta(self._id, self._num_written, event.text)]
 
     def end(self, done: events.Done) -> list[frames.ServerFrame]:
         """Give the last frames."""

@@ -15,6 +15,8 @@ _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _MOST_AFTER_NAME = 64
 """Characters that may stand between a name and its arguments, such as an id of the model's own."""
 _MOST_KEY = 1024
+# What may stand before a call's name. Other objects are words, and told as they come.
+_OTHER_KEYS = ("type", "id", "tool_call_id")
 
 
 class CallableTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -161,6 +163,8 @@ class CallSection:
                 yield from self._feed.take()
                 continue
             key = yield from read_string(self._feed)
+            if not is_named and key not in (form.name_key, form.arguments_key, *_OTHER_KEYS):
+                raise NotACall
             yield from self._feed.expect(":")
             if key == form.name_key and not is_named:
                 self._start((yield from read_string(self._feed)))
