@@ -3,26 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from inference.text.grammar.automaton import Automaton, Budget
-from inference.text.grammar.checks import ROOT
-from inference.text.grammar.regex import BadPattern, parse_exact_pattern
 from inference.text.json_schema.gbnf import Grammar
+from inference.text.json_schema.key_patterns import finds, open_search
 from inference.text.json_schema.keywords import EXCEPT, TYPES, read_bounds, read_types, value_key
 from inference.text.json_schema.refusal import Refusal
 from inference.text.json_schema.strings import string_item
 from inference.text.json_schema.values import read_values
-
-_STEPS = 100_000
-
-
-def finds(pattern: str, name: str, pointer: str) -> bool:
-    """Tell whether a pattern is found in a name, exactly as ECMA's language has it."""
-    try:
-        search = Automaton({ROOT: parse_exact_pattern(pattern)}, lambda _: None)
-    except BadPattern as error:
-        raise Refusal(pointer, f"has a pattern that {error}") from None
-    budget = Budget(_STEPS)
-    return search.walk(search.start(budget), name.encode(), budget).is_end
 
 
 class KeyNames:
@@ -33,10 +19,14 @@ class KeyNames:
         self._options = [one for one in options if _allows_texts(one, pointer)]
         if any("format" in one for one in self._options):
             raise Refusal(f"{pointer}/format", "is not supported for names")
+        self._searches = [
+            open_search(one.get("pattern", ""), f"{pointer}/pattern") for one in self._options
+        ]
 
     def allow(self, name: str) -> bool:
         """Tell whether a property may have a name."""
-        return any(self._allows(option, name) for option in self._options)
+        options = zip(self._options, self._searches, strict=True)
+        return any(self._allows(option, name) and finds(search, name) for option, search in options)
 
     def listed(self) -> list[str] | None:
         """Give all names, if they are listed."""
@@ -57,12 +47,7 @@ class KeyNames:
         least, most = read_bounds(option, "minLength", "maxLength", self._pointer)
         if len(name) < least or (most is not None and len(name) > most):
             return False
-        if value_key(name) in {value_key(value) for value in option.get(EXCEPT, ())}:
-            return False
-        pattern = option.get("pattern", "")
-        if not isinstance(pattern, str):
-            raise Refusal(f"{self._pointer}/pattern", "must be a string")
-        return not pattern or finds(pattern, name, f"{self._pointer}/pattern")
+        return value_key(name) not in {value_key(value) for value in option.get(EXCEPT, ())}
 
 
 def _allows_texts(schema: dict[str, Any], pointer: str) -> bool:

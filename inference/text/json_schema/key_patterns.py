@@ -6,18 +6,21 @@ from typing import Any
 from inference.text.grammar.automaton import Automaton, Budget
 from inference.text.grammar.checks import ROOT
 from inference.text.grammar.regex import BadPattern, parse_exact_pattern
+from inference.text.json_schema.gbnf import Grammar
 from inference.text.json_schema.refusal import Refusal
 
 _STEPS = 100_000
+_OPENING_COST = 8
 
 
 class KeyPatterns:
     """The patterns of one schema, with the schema for the values of each."""
 
-    def __init__(self, schemas: Any, pointer: str) -> None:
+    def __init__(self, grammar: Grammar, schemas: Any, pointer: str) -> None:
         if not isinstance(schemas, dict):
             raise Refusal(f"{pointer}/patternProperties", "must be an object")
         self.schemas: dict[str, Any] = schemas
+        self._grammar = grammar
         self._place = f"{pointer}/patternProperties"
         self._searches = {pattern: self._open(pattern) for pattern in schemas}
 
@@ -26,7 +29,8 @@ class KeyPatterns:
 
     def match(self, name: str) -> list[str]:
         """Give the patterns that are found in a name."""
-        return [pattern for pattern, search in self._searches.items() if _finds(search, name)]
+        self._grammar.spend(len(self._searches))
+        return [pattern for pattern, search in self._searches.items() if finds(search, name)]
 
     def narrow(self, name: str, schema: Any) -> Any:
         """Give the schema of a declared name: its own, and those of the patterns it matches."""
@@ -43,12 +47,21 @@ class KeyPatterns:
         return next(iter(self.schemas))
 
     def _open(self, pattern: str) -> Automaton:
-        try:
-            return Automaton({ROOT: parse_exact_pattern(pattern)}, lambda _: None)
-        except BadPattern as error:
-            raise Refusal(self._place, f"has a pattern that {error}") from None
+        self._grammar.spend(_OPENING_COST)
+        return open_search(pattern, self._place)
 
 
-def _finds(search: Automaton, name: str) -> bool:
+def open_search(pattern: Any, place: str) -> Automaton:
+    """Compile a pattern that is looked for in names, exactly as ECMA's language has it."""
+    if not isinstance(pattern, str):
+        raise Refusal(place, "must be a string")
+    try:
+        return Automaton({ROOT: parse_exact_pattern(pattern)}, lambda _: None)
+    except BadPattern as error:
+        raise Refusal(place, f"has a pattern that {error}") from None
+
+
+def finds(search: Automaton, name: str) -> bool:
+    """Tell whether a name holds what is looked for."""
     budget = Budget(_STEPS)
     return search.walk(search.start(budget), name.encode(), budget).is_end

@@ -37,6 +37,7 @@ _UPPER = (
     "maxProperties",
     "maxContains",
 )
+_MAX_STEP = 10**15
 _MEMBERS = frozenset({"properties", "patternProperties"})
 _SIMPLE = frozenset({"type", "enum", "const", "not"})
 
@@ -148,6 +149,8 @@ def _join_steps(first: Schema, second: Schema, pointer: str) -> Any:
     steps = [as_fraction(read_step(part, pointer) or Decimal(1)) for part in (first, second)]
     scale = max(decimals for _, decimals in steps)
     common = lcm(*(units * 10 ** (scale - decimals) for units, decimals in steps))
+    if common >= _MAX_STEP:
+        raise Refusal(f"{pointer}/multipleOf", "has too many digits together with another one")
     units, decimals = as_fraction(Decimal(common).scaleb(-scale))
     return float(Decimal(units).scaleb(-decimals)) if decimals else units
 

@@ -1,6 +1,7 @@
 """Numbers between bounds, exactly, digit by digit."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
 
 from inference.text.grammar.writer import one_of
 from inference.text.json_schema.gbnf import Grammar
@@ -30,6 +31,11 @@ class Bounds:
         return not (
             self.high and (number > self.high[0] or (self.high[1] and number == self.high[0]))
         )
+
+
+def is_multiple(value: int | float, step: Decimal) -> bool:
+    """Tell whether a number is a multiple of a step, exactly as both are written."""
+    return Fraction(str(value)) % Fraction(step) == 0
 
 
 def as_fraction(value: Decimal) -> tuple[int, int]:

@@ -62,7 +62,7 @@ class _Reader:
         self._writer, self._schema, self._pointer = writer, schema, pointer
         self._required = dict.fromkeys(read_required(schema, pointer))
         self._properties = read_object(schema, "properties", pointer)
-        self._patterns = KeyPatterns(schema.get("patternProperties", {}), pointer)
+        self._patterns = KeyPatterns(writer.grammar, schema.get("patternProperties", {}), pointer)
         self._names = self._read_names()
         is_bare = not (self._properties or self._required or self._patterns)
         self._is_free = is_bare and not self._names and "additionalProperties" not in schema

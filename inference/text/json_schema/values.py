@@ -1,7 +1,7 @@
 """The values of ``enum`` and ``const``, as far as the words beside them allow them."""
 
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
 from inference.text.json_schema.gbnf import json_text
@@ -16,6 +16,7 @@ from inference.text.json_schema.keywords import (
     read_types,
     value_key,
 )
+from inference.text.json_schema.numbers import is_multiple
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
 MAX_VALUES = 10_000
@@ -40,7 +41,7 @@ def value_texts(schema: Mapping[str, Any], pointer: str) -> list[str]:
         if isinstance(value, str):
             is_fit &= least <= len(value) and (most is None or len(value) <= most)
         elif "number" in kinds:
-            is_fit &= bounds.allow(value) and (not step or Decimal(str(value)) % step == 0)
+            is_fit &= bounds.allow(value) and (step is None or is_multiple(value, step))
         if is_fit:
             texts.append(json_text(value))
     if not texts:

@@ -97,6 +97,13 @@ def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
         ({"type": "number", "multipleOf": 0}, "#/multipleOf"),
         ({"type": "number", "multipleOf": "2"}, "#/multipleOf"),
         ({"type": "number", "multipleOf": 1e-9}, "#/multipleOf"),
+        ({"type": "number", "multipleOf": 1e308}, "#/multipleOf"),
+        ({"type": "number", "multipleOf": 7, "allOf": [{"multipleOf": 1e-320}]}, "#/multipleOf"),
+        ({"enum": [10**300 + 1, 0.5], "multipleOf": 0.3}, "enum"),
+        (
+            {"type": "array", "uniqueItems": True, "items": {"enum": list(range(2000))}},
+            "#/uniqueItems",
+        ),
         ({"type": "integer", "multipleOf": 99_991, "maximum": 10**14}, "#/multipleOf"),
         ({"type": "integer", "multipleOf": 10, "minimum": 1, "maximum": 9}, "no multiple"),
         ({"type": "array", "contains": {}, "maxItems": 2000}, "#/contains"),
@@ -179,6 +186,17 @@ def doubling(combine: str) -> Any:
             "oneOf": [{"properties": {f"b{i}": {}}} for i in range(300)],
         },
         {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(2500)}},
+        {"allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"maxProperties": i}]} for i in range(20)]},
+        {
+            "allOf": [
+                {"if": {"required": [f"a{i}"]}, "then": {"required": [f"b{i}"]}} for i in range(30)
+            ]
+        },
+        {
+            "type": "object",
+            "properties": {f"n{i}": True for i in range(800)},
+            "patternProperties": {f"^x{i}[^a]+": True for i in range(1000)},
+        },
     ],
 )
 def test_what_explodes_is_refused_at_little_cost(schema: Any) -> None:

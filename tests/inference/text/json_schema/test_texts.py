@@ -284,6 +284,22 @@ PERSON = {
             ["-1.01", "0.001", "1000000.01"],
         ),
         (
+            {
+                "type": "object",
+                "properties": {"k": {"enum": [f"k{i}" for i in range(30)]}},
+                "required": ["k"],
+                "allOf": [
+                    {
+                        "if": {"properties": {"k": {"const": f"k{i}"}}},
+                        "then": {"properties": {f"b{i}": {}}, "required": [f"b{i}"]},
+                    }
+                    for i in range(29)
+                ],
+            },
+            ['{"k":"k7","b7":1}', '{"k":"k29"}'],
+            ['{"k":"k7"}', '{"k":"k7","b8":1}'],
+        ),
+        (
             {"type": "array", "items": [{"const": 1}], "additionalItems": {"const": 2}},
             ["[1]", "[1,2,2]"],
             ["[2]", "[1,1]"],
