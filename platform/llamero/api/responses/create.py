@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
@@ -29,8 +30,9 @@ from llamero.api.responses.request import (
     read_turn,
 )
 from llamero.api.responses.settling import Ending
+from llamero.api.responses.stored import tell_again
 from llamero.api.responses.writer import ResponseRecipe, error_event
-from llamero.api.resuming import RESUMABLE_HEADER, wants_resuming
+from llamero.api.resuming import IDEMPOTENCY_HEADER, RESUMABLE_HEADER, wants_resuming
 from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run, stream_run
 from llamero.api.threads import run_in_thread
@@ -92,6 +94,7 @@ class ResponsesView(TurnView):
     """Answer a turn: whole, as a stream, or later."""
 
     serializer_class = ResponseFields
+    is_begun = False
 
     def prepare(self, request: Request) -> None:
         """Validate the body, find model and conversation."""
@@ -110,11 +113,22 @@ class ResponsesView(TurnView):
             self.served.deployment, lambda: self._generate(request), fail=error_event
         )
 
+    async def name_stream(self, response: StreamingHttpResponse) -> str | None:
+        """Give the response's own id, once it is stored."""
+        return self.response_id if self.is_begun else None
+
+    async def tell_again(self, name: str) -> HttpResponseBase:
+        """Tell its events from the first on."""
+        return await tell_again(name, caller_of(self.request))
+
     def _is_resumable(self, request: Request) -> bool:
-        is_wanted = wants_resuming(request)
-        if is_wanted and not (self.asked.is_stored and self.asked.turn.settings.stream):
-            message = f"{RESUMABLE_HEADER} is only for stream: true and store: true."
-            raise InvalidValue(RESUMABLE_HEADER, message)
+        header, is_wanted = RESUMABLE_HEADER, wants_resuming(request)
+        is_streamed = self.asked.turn.settings.stream
+        if not is_wanted and is_streamed and IDEMPOTENCY_HEADER in request.headers:
+            header, is_wanted = IDEMPOTENCY_HEADER, True
+        if is_wanted and not (self.asked.is_stored and is_streamed):
+            message = f"A stream with {header} needs stream: true and store: true."
+            raise InvalidValue(header, message)
         return is_wanted
 
     async def _generate(self, request: Request) -> HttpResponseBase:
@@ -144,6 +158,7 @@ class ResponsesView(TurnView):
         run = await self._open(request, chat, jobs)
         try:
             await run_in_thread(partial(self._store, job=jobs[0].id))
+            self.is_begun = True
         except BaseException:
             await run.cancel()
             await run.close()

@@ -10,8 +10,9 @@ from rest_framework.request import Request
 
 from inference.relay.endings import CANCELLED_EVENT
 from llamero import dispatch
+from llamero.accounts.selectors import Caller
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
-from llamero.api.responses.contents import outcome_of
+from llamero.api.responses.contents import Outcome, outcome_of
 from llamero.api.responses.document import Document
 from llamero.api.responses.listing import make_page
 from llamero.api.responses.lookup import find_row, items_before
@@ -21,12 +22,36 @@ from llamero.api.responses.settling import ALIVE, Ending, end_now
 from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run
 from llamero.api.threads import run_in_thread
+from llamero.conversations.models import StoredResponse
 from llamero.conversations.services import delete_response
 from llamero.errors import InvalidValue
 
 # How long a cancelled job may take to say where it stopped.
 CANCEL_SECONDS = 3.0
 _LOOK_SECONDS = 0.05
+
+
+async def tell_again(response_id: str, caller: Caller) -> HttpResponseBase:
+    """Tell a response's events from the first on; raises LlameroError if there is none."""
+    row = await run_in_thread(partial(find_row, response_id, caller))
+    return await tell_events(row, Ending.of(row), outcome_of(row), -1)
+
+
+async def tell_events(
+    row: StoredResponse, ending: Ending, outcome: Outcome | None, after: int
+) -> HttpResponseBase:
+    """Tell a response again: from its job as long as that goes on, then from what was stored."""
+    writer = ending.recipe.make_writer(after)
+    if outcome is None:
+        stream = await dispatch.get_dispatcher().attach(row.job, row.owner)
+        if stream is not None:
+            run = GenerationRun([stream], is_durable=True)
+            source = RecordedRun(run, partial(ending.keep, writer))
+            return await stream_kept_run(source, writer, None, is_resumed=True)
+        outcome = await end_now(row.job, ending)
+    writer.final = outcome.document
+    told = GenerationRun([ToldStream(outcome.events)], is_durable=True)
+    return await stream_kept_run(told, writer, None, is_resumed=True)
 
 
 class StoredView(AsyncAPIView):
@@ -60,7 +85,7 @@ class ResponseView(StoredView):
         if not self.row.job:
             message = "Only a response with background: true can be streamed again."
             raise InvalidValue("stream", message)
-        return await self._stream(after)
+        return await tell_events(self.row, self.ending, self.outcome, after)
 
     async def delete(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Delete it; what still runs for it is stopped."""
@@ -69,20 +94,6 @@ class ResponseView(StoredView):
         if not row.is_ended:
             await dispatch.get_dispatcher().cancel_jobs([row.job])
         return json_response({"id": row.id, "object": "response", "deleted": True})
-
-    async def _stream(self, after: int) -> HttpResponseBase:
-        """Tell it again: from its job as long as that goes on, then from what was stored."""
-        row, writer = self.row, self.ending.recipe.make_writer(after)
-        if self.outcome is None:
-            stream = await dispatch.get_dispatcher().attach(row.job, row.owner)
-            if stream is not None:
-                run = GenerationRun([stream], is_durable=True)
-                source = RecordedRun(run, partial(self.ending.keep, writer))
-                return await stream_kept_run(source, writer, None, is_resumed=True)
-            self.outcome = await end_now(row.job, self.ending)
-        writer.final = self.outcome.document
-        told = GenerationRun([ToldStream(self.outcome.events)], is_durable=True)
-        return await stream_kept_run(told, writer, None, is_resumed=True)
 
 
 class CancelView(StoredView):
