@@ -2,9 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import Prospect
 from inference.relay.gateway import GatewayRelay, NoReadyReplica, WakeView
 
@@ -17,6 +20,8 @@ BLOCKED_SECONDS = 5.0
 # A control worker that restarts is back by then.
 UNCONTROLLED_SECONDS = 15.0
 UNKNOWN_PATIENCE_SECONDS = 60.0
+# Of one gateway and deployment: each holds a request in memory.
+MAX_WAITING = 512
 TOO_LATE = "No replica of this model became ready in time."
 
 
@@ -26,6 +31,7 @@ class Wakening:
     def __init__(self, relay: GatewayRelay) -> None:
         self._relay = relay
         self._looks: dict[str, asyncio.Task[WakeView]] = {}
+        self._num_waiting: Counter[str] = Counter()
 
     async def retry(
         self,
@@ -40,9 +46,27 @@ class Wakening:
             try:
                 return await call()
             except NoReadyReplica:
-                await self._wait(deployment, began_at, deadline)
-                # The call and the look may disagree for a moment.
-                await asyncio.sleep(PAUSE_SECONDS)
+                with self._place(deployment):
+                    await self._wait(deployment, began_at, deadline)
+                    # The call and the look may disagree for a moment.
+                    await asyncio.sleep(PAUSE_SECONDS)
+
+    @contextmanager
+    def _place(self, deployment: str) -> Iterator[None]:
+        """Count who waits; raises QUEUE_FULL where too many do."""
+        if self._num_waiting[deployment] >= MAX_WAITING:
+            raise EngineError(
+                ErrorCode.QUEUE_FULL,
+                f"Too many requests wait for this model to be loaded ({MAX_WAITING}).",
+                is_retryable=True,
+            )
+        self._num_waiting[deployment] += 1
+        try:
+            yield
+        finally:
+            self._num_waiting[deployment] -= 1
+            if not self._num_waiting[deployment]:
+                del self._num_waiting[deployment]
 
     async def _wait(self, deployment: str, began_at: float, deadline: float) -> None:
         """Return when a replica is ready; raise NoReadyReplica when there is no more hope."""

@@ -50,6 +50,18 @@ async def test_a_job_wakes_a_sleeping_deployment_and_runs_when_it_is_ready(
     await stream.close()
 
 
+async def test_no_more_wait_than_a_gateway_can_hold(dispatcher, replica, board, monkeypatch):
+    monkeypatch.setattr(wakening, "MAX_WAITING", 2)
+    waiting = [asyncio.create_task(dispatcher.facts("chat")) for _ in range(2)]
+    await wait_for_use(board)
+    with pytest.raises(EngineError) as caught:
+        await dispatcher.facts("chat")
+    assert caught.value.code is ErrorCode.QUEUE_FULL
+    replica.beat()
+    await asyncio.gather(*waiting)
+    assert not dispatcher._wakening._num_waiting
+
+
 async def test_questions_and_facts_wait_too(dispatcher, replica, board):
     asking = asyncio.create_task(dispatcher.ask("chat", Detokenize(tokens=(1,))))
     learning = asyncio.create_task(dispatcher.facts("chat"))
