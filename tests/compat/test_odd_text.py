@@ -24,18 +24,17 @@ def whole_and_streamed(raw: RawClient, **body: Any) -> list[str]:
 
 
 def test_characters_of_several_tokens_are_never_cut(raw: RawClient) -> None:
-    for prompt in ("🎉🎉🎉🎉🎉🎉🎉🎉", "Once upon a time"):
-        assert "\ufffd" not in whole_and_streamed(raw, prompt=prompt, max_tokens=16)[0]
+    assert "\ufffd" not in whole_and_streamed(raw, prompt="🎉🎉🎉🎉🎉🎉🎉🎉", max_tokens=16)[0]
 
 
 def test_a_limit_within_a_character_drops_its_part(raw: RawClient) -> None:
     texts = []
-    for limit in range(1, 13):
+    for limit in (1, 2, 3, 5, 8, 12):
         body = {"grammar": f'root ::= "{ASTRONAUTS}"', "n_predict": limit}
         document = raw.complete("x", **body)
         assert (document["tokens_predicted"], document["stop_type"]) == (limit, "limit")
         texts.append(document["content"])
-        if limit in (1, 4, 10):
+        if limit == 3:
             chunks = raw.post(f"/m/{CHAT_MODEL}/completion", prompt="x", stream=True, **body).chunks
             assert "".join(chunk["content"] for chunk in chunks) == texts[-1]
     assert all(ASTRONAUTS.startswith(text) for text in texts)
@@ -44,11 +43,11 @@ def test_a_limit_within_a_character_drops_its_part(raw: RawClient) -> None:
 
 def test_a_longer_answer_begins_with_every_shorter_one(raw: RawClient) -> None:
     prompt, texts = "السلام عليكم ورحمة", [""]
-    for limit in range(1, 9):
+    for limit in range(1, 6):
         body = {"model": CHAT_MODEL, "prompt": prompt, "max_tokens": limit, "temperature": 0}
         texts.append(raw.post("/v1/completions", **body).json()["choices"][0]["text"])
         assert texts[-1].startswith(texts[-2])
-    assert whole_and_streamed(raw, prompt=prompt, max_tokens=7)[0] == texts[7]
+    assert whole_and_streamed(raw, prompt=prompt, max_tokens=5)[0] == texts[5]
 
 
 @pytest.mark.parametrize(("token", "expected"), [("218", "\ufffd" * 5), ("187", "\ufffd" * 4)])
@@ -61,11 +60,11 @@ def test_bytes_that_are_no_text_come_as_replacement_characters(
 
 def test_text_goes_on_after_bytes_that_are_none(raw: RawClient) -> None:
     prompt = "ÿþ 🎉 \ufffd then more text:"
-    assert whole_and_streamed(raw, prompt=prompt, max_tokens=16)[0]
+    assert whole_and_streamed(raw, prompt=prompt, max_tokens=8)[0]
 
 
 def test_noise_is_valid_json_and_unicode(raw: RawClient) -> None:
-    body = {"model": CHAT_MODEL, "prompt": "\u0378", "temperature": 2, "max_tokens": 40, "n": 4}
+    body = {"model": CHAT_MODEL, "prompt": "\u0378", "temperature": 2, "max_tokens": 24, "n": 2}
     document = raw.post("/v1/completions", **body, seed=5, logprobs=5, top_k=0).json()
     for choice in document["choices"]:
         choice["text"].encode()
@@ -105,6 +104,6 @@ def test_only_what_is_generated_stops(raw: RawClient) -> None:
     body = {"prompt": "a STOP b", "stop": ["STOP"], "max_tokens": 4, "echo": True}
     assert whole_and_streamed(raw, **body)[0].startswith("a STOP b")
     for stop in (["<|im_end|>"], ["\n"]):
-        choice = raw.chat(stop=stop, max_tokens=24, temperature=0).json()["choices"][0]
+        choice = raw.chat(stop=stop, max_tokens=12, temperature=0).json()["choices"][0]
         assert not any(word in choice["message"]["content"] for word in stop)
         assert choice["finish_reason"] in ("stop", "length")

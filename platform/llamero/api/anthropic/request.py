@@ -147,11 +147,11 @@ class _Thinking:
 def _read_thinking(fields: dict[str, Any], max_tokens: int | None) -> _Thinking:
     """Read whether the model thinks: only where it is asked to, and less than ``max_tokens``."""
     effort = _read_effort(fields.get("output_config"))
-    value = fields.get("thinking")
-    kind = "disabled" if value is None else value.get("type") if isinstance(value, dict) else None
+    value = fields.get("thinking", {"type": "disabled"})
+    kind = value.get("type") if isinstance(value, dict) else None
     if kind == "disabled":
         return _Thinking(ReasoningWish(is_enabled=False, effort=effort))
-    if kind not in ("enabled", "adaptive"):
+    if not isinstance(value, dict) or kind not in ("enabled", "adaptive"):
         message = "thinking must be an object of type enabled, adaptive or disabled."
         raise InvalidValue("thinking", message)
     budget = _read_budget(value.get("budget_tokens"), max_tokens) if kind == "enabled" else None
