@@ -1,6 +1,7 @@
 """What grammars and regular expressions are made of: sets of characters, put together."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 # Code points from the first to the second, both within.
@@ -87,6 +88,8 @@ def complement(ranges: Ranges) -> Ranges:
     return tuple(gaps) + (((start, 0x10FFFF),) if start <= 0x10FFFF else ())
 
 
+# The same few sets come in every grammar.
+@lru_cache(256)
 def intersect(first: Ranges, second: Ranges) -> Ranges:
     """Give the code points in both."""
     return tuple(

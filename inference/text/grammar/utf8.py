@@ -1,6 +1,7 @@
 """Sets of characters as the bytes that UTF-8 spells them with."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from inference.text.grammar.nodes import UNICODE, Ranges, intersect
@@ -11,8 +12,14 @@ ByteRange: TypeAlias = tuple[int, int]
 _LAST_BY_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 
 
-def byte_ranges(ranges: Ranges) -> Iterator[tuple[ByteRange, ...]]:
+# The same few sets come in every grammar.
+@lru_cache(256)
+def byte_ranges(ranges: Ranges) -> tuple[tuple[ByteRange, ...], ...]:
     """Give sequences of ranges, one per byte, that together spell exactly these characters."""
+    return tuple(_byte_ranges(ranges))
+
+
+def _byte_ranges(ranges: Ranges) -> Iterator[tuple[ByteRange, ...]]:
     for low, high in intersect(ranges, UNICODE):
         first = 0
         for last in _LAST_BY_LENGTH:
