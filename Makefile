@@ -1,5 +1,5 @@
 # Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
-.PHONY: run test slow browser chaos bench lint format prerequisites browser-engine clean
+.PHONY: run test slow browser chaos fuzz clients bench lint format prerequisites browser-engine clean
 .DEFAULT_GOAL := run
 
 VENV := .venv
@@ -32,6 +32,22 @@ browser: $(VENV)/.dev browser-engine
 # TRIALS="P5 gateway" chooses some, SCALE=0.2 has fewer rounds, FULL=1 has waits at full length.
 chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos $(TRIALS) --scale $(or $(SCALE),1) $(if $(FULL),--full)
+
+# Sends made-up requests to every route: CASES=20000 sends more, ONLY='^/v1/chat' asks few routes.
+fuzz: $(VENV)/.dev $(VENV)-clients/.installed
+	SCHEMATHESIS=$(VENV)-clients/bin/schemathesis \
+	$(BIN)/python -m tests.fuzz --cases $(or $(CASES),10000) $(if $(ONLY),--only '$(ONLY)')
+
+# Runs other people's clients against a real Llamero; the first time installs half a gigabyte.
+clients: $(VENV)/.dev $(VENV)-clients/.installed $(VENV)-llama-index/.installed
+	$(BIN)/python -m tests.clients \
+	$(foreach name,litellm langchain llm_tool,$(CURDIR)/$(VENV)-clients/bin/python check_$(name).py) \
+	$(CURDIR)/$(VENV)-llama-index/bin/python check_llama_index.py
+
+$(VENV)-%/.installed: requirements-%.txt | prerequisites
+	"$(PYTHON)" -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 # The benchmarks that need no running server; benchmarks/README.md lists the others.
 bench: $(VENV)/.dev
@@ -87,4 +103,4 @@ browser-engine:
 	else echo "Chromium is missing, so browser tests are skipped. Debian: apt install chromium"; fi
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-clients $(VENV)-llama-index .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

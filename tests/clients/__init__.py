@@ -1,0 +1,1 @@
+"""Clients that other people wrote, each in a virtual environment of its own, before one Llamero."""
