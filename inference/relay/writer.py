@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from inference.protocol.events import TERMINAL, Event, encode_event
-from inference.relay.connect import UNREACHABLE, SyncRedis
+from inference.relay.connect import UNREACHABLE, RedisError, SyncRedis
 from inference.relay.scripts import Argument, script
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class EventWriter:
         """Write the events of a step; seqs go up by 1 per job, from the first one not told before.
 
         Gives the jobs that were refused (ended, reaped, unknown): cancel them in the engine.
-        Never raises for a server out of reach.
+        Never raises for a server that is out of reach, or out of memory.
         """
         for job, attempt, seq, event in rows:
             log = self._logs.get(job)
@@ -70,9 +70,9 @@ class EventWriter:
             sent, arguments = self._next_call()
             try:
                 trouble = self._script.run(self._redis, arguments)
-            except UNREACHABLE as error:
+            except (*UNREACHABLE, RedisError) as error:
                 if self._is_reachable:
-                    logger.warning("events are kept back, the server is out of reach: %s", error)
+                    logger.warning("events are kept back, the server cannot take them: %s", error)
                 self._is_reachable = False
                 break
             self._is_reachable = True

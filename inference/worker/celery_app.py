@@ -9,8 +9,6 @@ from kombu import Queue
 
 from inference.protocol.names import TICKET_TASK, broker_url, ticket_queue
 
-VISIBILITY_SECONDS = 900
-
 
 def build_app(redis_url: str, replica: str, take_jobs: Callable[[], None]) -> Celery:
     """Build the application whose one task is a ticket: a slot's right to take jobs."""
@@ -25,12 +23,12 @@ def build_app(redis_url: str, replica: str, take_jobs: Callable[[], None]) -> Ce
         task_ignore_result=True,
         task_store_errors_even_if_ignored=False,
         # A ticket is only a wake-up: it may be lost or come twice, the waiting set is the truth.
+        # So none is acknowledged: a server that is out of memory could not note that it must be,
+        # which would end the worker.
         task_acks_late=False,
-        task_acks_on_failure=True,
-        task_acks_on_timeout=True,
         task_reject_on_worker_lost=False,
         task_default_queue=ticket_queue(replica),
-        task_queues=[Queue(ticket_queue(replica))],
+        task_queues=[Queue(ticket_queue(replica), no_ack=True)],
         worker_prefetch_multiplier=1,
         worker_enable_remote_control=False,
         worker_send_task_events=False,
@@ -41,9 +39,6 @@ def build_app(redis_url: str, replica: str, take_jobs: Callable[[], None]) -> Ce
         broker_connection_max_retries=None,
         broker_pool_limit=4,
         broker_transport_options={
-            "visibility_timeout": VISIBILITY_SECONDS,
-            "unacked_restore_interval": 5,
-            "unacked_restore_throttle": 1,
             "socket_timeout": 10,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,

@@ -37,7 +37,7 @@ from inference.worker.watchdog import EngineWatch, TicketWatch
 logger = logging.getLogger(__name__)
 EXIT_LOAD_FAILED = 3
 EXIT_WEDGED = 70
-EXIT_DEAF = 0  # its jobs have no part in it
+EXIT_GOOD = 0  # also where no ticket is heard any more: its jobs have no part in that
 LISTEN_SECONDS = 4.0
 FLUSH_SECONDS = 1.0
 TEXT_SECONDS = 3.0
@@ -115,10 +115,13 @@ class Replica:
         app = build_app(self._settings.redis_url, spec.replica, slots.take_jobs)
         self._wake_slots(app, waiting)
         code = run_worker(app, f"{spec.replica}@{self._settings.node}", spec.profile.num_slots)
+        if code:
+            logger.critical("the consumer of tickets ended with %d", code)
         self._shutdown.set()
         drain.join()
         text.join(TEXT_SECONDS)
-        return self._end(engine, code)
+        self._end(engine)
+        return EXIT_GOOD
 
     def _wake_slots(self, app: Celery, waiting: WaitingSet) -> None:
         """Send tickets for what waited until this replica was ready."""
@@ -139,13 +142,12 @@ class Replica:
         # Runs in a signal handler: the draining thread does the work.
         self._shutdown.set()
 
-    def _end(self, engine: LoadedEngine, code: int) -> int:
+    def _end(self, engine: LoadedEngine) -> None:
         self._sink.stop(FLUSH_SECONDS)
         engine.runner.stop()
         self._pool.close()
         self._board.state = ReplicaState.STOPPED
         self._heartbeat.stop()
-        return code
 
     def _fail(self, reason: str) -> int:
         self._board.state, self._board.reason = ReplicaState.FAILED, reason
@@ -210,7 +212,7 @@ class Replica:
                 self._heartbeat.beat_now()
             if tickets.is_deaf(now):
                 logger.critical("tickets wait, and none is heard")
-                os._exit(EXIT_DEAF)
+                os._exit(EXIT_GOOD)
 
         return check
 

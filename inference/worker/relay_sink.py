@@ -1,6 +1,5 @@
 """How events leave the engine thread: handed over in microseconds, written by another."""
 
-import logging
 import threading
 import time
 from collections import deque
@@ -8,12 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from inference.protocol.events import TERMINAL, Event, Tokens
-from inference.relay.connect import RedisError
 from inference.relay.waiting import TakenJob
 from inference.relay.writer import EventWrite, EventWriter
 from inference.worker.first_tokens import FirstTokens
 
-logger = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
 
 
@@ -46,7 +43,7 @@ class RelaySink:
         self._open: dict[str, _OpenJob] = {}
         self._handed_over: deque[Sequence[tuple[str, Event]]] = deque()
         self._wake = threading.Event()
-        self._is_stopping = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
 
     def __call__(self, events: Sequence[tuple[str, Event]]) -> None:
@@ -60,7 +57,7 @@ class RelaySink:
 
     def stop(self, timeout: float) -> None:
         """Write what was handed over, waiting at most ``timeout`` seconds, and end the thread."""
-        self._is_stopping = True
+        self._stopping.set()
         self._wake.set()
         self._thread.join(timeout)
 
@@ -81,8 +78,12 @@ class RelaySink:
         return tuple(self._open)
 
     def _run(self) -> None:
-        while not self._is_stopping or self._handed_over or self._writer.has_unsent:
-            self._wake.wait(RETRY_SECONDS if self._writer.has_unsent else None)
+        while not self._stopping.is_set() or self._handed_over or self._writer.has_unsent:
+            if self._writer.has_unsent:
+                # Not with each step: what waits grows, and all of it would be sent in vain.
+                time.sleep(RETRY_SECONDS)
+            else:
+                self._wake.wait()
             self._wake.clear()
             rows = self._number_events()
             if rows or self._writer.has_unsent:
@@ -107,12 +108,7 @@ class RelaySink:
         return rows
 
     def _write(self, rows: list[EventWrite]) -> None:
-        try:
-            refused = self._writer.write(rows)
-        except RedisError as error:  # out of memory, read-only: kept and tried again
-            logger.error("events could not be written: %s", error)
-            return
-        for job in refused:
+        for job in self._writer.write(rows):
             self.mute(job)
             self._cancel(job)
 

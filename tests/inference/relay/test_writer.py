@@ -101,6 +101,18 @@ async def test_events_survive_a_server_that_is_away(broker, client, job):
     assert [event for _, event in kept(client, job)] == [make_token(1), make_token(2), DONE]
 
 
+async def test_events_survive_a_server_without_memory(client, job):
+    writer = EventWriter(client)
+    client.config_set("maxmemory", 1)
+    try:
+        assert writer.write([(job.id, 1, 1, make_token(1))]) == ()
+        assert writer.has_unsent
+    finally:
+        client.config_set("maxmemory", 0)
+    assert writer.write([(job.id, 1, 2, DONE)]) == ()
+    assert [event for _, event in kept(client, job)] == [make_token(1), DONE]
+
+
 async def test_a_long_backlog_is_sent_in_several_calls(client, job):
     rows = [(job.id, 1, number, make_token(number)) for number in range(1, 2501)]
     EventWriter(client).write(rows)

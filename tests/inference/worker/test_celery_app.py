@@ -24,5 +24,5 @@ def test_only_json_tickets_of_one_queue_are_accepted() -> None:
     app = build_app("redis://localhost", "chat-1", lambda: None)
     assert app.conf.accept_content == ["json"]
     assert app.conf.worker_enable_remote_control is False
-    assert [queue.name for queue in app.conf.task_queues] == ["gen.chat-1"]
+    assert [(queue.name, queue.no_ack) for queue in app.conf.task_queues] == [("gen.chat-1", True)]
     assert TICKET_TASK in app.tasks
