@@ -42,6 +42,8 @@ class Load:
             answer = await ask(ports, self.system.key, make_question(question))
             self.num_open -= 1
             self._judge(question, answer)
+            if answer.is_retryable:
+                await asyncio.sleep(0.5)
 
     def _judge(self, question: int, answer: Answer) -> None:
         """It has ended well, with the text it always has, or is worth another try where it may."""
