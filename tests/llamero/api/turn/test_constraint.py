@@ -23,8 +23,11 @@ THINKING = HERMES + "<think></think>"
 HARMONY = "{{ tools }}<|channel|><|message|>commentary"
 
 
-def plan(template: str, mode: CallMode = CallMode.AUTO, **wish: bool) -> TurnPlan:
-    return plan_turn(template, ToolUse(tools=TOOLS, mode=mode), ReasoningWish(**wish))
+def plan(
+    template: str, mode: CallMode = CallMode.AUTO, *, is_enabled: bool | None = None
+) -> TurnPlan:
+    wish = ReasoningWish(is_enabled=is_enabled)
+    return plan_turn(template, ToolUse(tools=TOOLS, mode=mode), wish)
 
 
 def constrain(
