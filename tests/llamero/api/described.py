@@ -32,7 +32,9 @@ def check(method: str, url: str, answer: Answer) -> None:
         for line in answer.body.decode().splitlines():
             name, _, data = line.partition(": ")
             if name == "data" and data != "[DONE]":
-                _validate(json.loads(data), content["x-event"])
+                _validate(
+                    json.loads(data), content["schema"]["properties"]["data"]["contentSchema"]
+                )
 
 
 def _find(method: str, path: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from llamero.api.openapi import (
     fields,
 )
 from llamero.api.openapi.operations import BELOW_A_MODEL, TAGS, Operation, operation_of
-from llamero.api.openapi.shapes import TEXT, Schema, ref
+from llamero.api.openapi.shapes import TEXT, Schema, ref, shape
 from llamero.api.paths import Dialect
 
 assert fields.EXTENSIONS, "the generator knows our fields by these"
@@ -37,6 +37,14 @@ _SECURITY_SCHEMES: dict[str, Schema] = {
 }
 _PREFIXES = {"native": "Native", "anthropic": "Anthropic", "responses": "Response"}
 _MODEL_FIELD = TEXT | {"description": "A model's name, or one of its aliases."}
+
+
+def describe_events(data: Schema) -> Schema:
+    """Describe each event of a stream; OpenAPI 3.1 has no word of its own for that."""
+    content = {"contentMediaType": "application/json", "contentSchema": data}
+    return shape({"data": TEXT | content}, {"event": TEXT, "id": TEXT}) | {
+        "description": "Each event. OpenAI's streams end with the data `[DONE]`."
+    }
 
 
 class ApiSchema(AutoSchema):  # type: ignore[misc]
@@ -86,7 +94,7 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
         if operation.answer is not None:
             answers[200, operation.media_type or JSON] = operation.answer
         if operation.event is not None:
-            answers[200, EVENTS] = TEXT
+            answers[200, EVENTS] = describe_events(operation.event)
         if not answers:
             answers[204] = None
         error = _ERRORS[self.view.dialect]
@@ -106,10 +114,6 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
         bodies: Schema = super()._get_response_bodies(direction)
         for status, answer in bodies.items():
             answer["description"] = "An error." if "X" in status else "The answer."
-            stream = answer.get("content", {}).get(EVENTS)
-            if stream is not None:
-                # OpenAPI 3.1 has no word for what each event of a stream holds.
-                stream["x-event"] = self.operation.event
         return bodies
 
 
