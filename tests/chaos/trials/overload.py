@@ -16,16 +16,15 @@ MAX_QUEUE, MAX_QUEUE_PER_KEY = 24, 16
 FACTOR = 10
 REFUSAL_SECONDS = 0.1
 KEPT_SHARE = 0.9
-MEASURE_SECONDS = 6.0
+MEASURE_SECONDS = 8.0
 
 
 async def overload(tally: Tally, size: Size) -> None:
     """One key asks for ten times the capacity, another for little; a round is a second."""
-    specs = make_specs(file="fake:?step_ms=30", num_slots=NUM_SLOTS)
+    specs = make_specs(file="fake:?step_ms=60", num_slots=NUM_SLOTS)
     async with open_lab(*specs) as lab:
-        port = lab.start_gateways(1, max_queue=MAX_QUEUE, max_queue_per_key=MAX_QUEUE_PER_KEY)[
-            0
-        ].port
+        bounds = {"max_queue": MAX_QUEUE, "max_queue_per_key": MAX_QUEUE_PER_KEY}
+        port = lab.start_gateways(1, **bounds)[0].port
         assert lab.home is not None
         greedy, modest = lab.home.key(), lab.home.key("other-key")
         capacity = await _measure_capacity(port, greedy)
