@@ -47,6 +47,8 @@ class AsyncAPIView(APIView):
     dialect: Dialect = Dialect.OPENAI
     content_negotiation_class = AnyAccept
     renderer_classes = (JSONRenderer,)
+    # The deployment whose slots a request will wait for; set by ``prepare``.
+    waits_at: str = ""
     _claim: Claim | None = None
 
     def prepare(self, request: Request) -> None:
@@ -64,7 +66,7 @@ class AsyncAPIView(APIView):
             handler = self._find_handler(request)
             if request.method != "OPTIONS":
                 await run_in_thread(partial(self._prepare, request))
-            response = await self._answer(request, partial(handler, request, *args, **kwargs))
+            response = await self._answer(request, partial(self._handle, handler, request))
         except Exception as error:
             response = self.handle_exception(error)
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
@@ -77,6 +79,14 @@ class AsyncAPIView(APIView):
         if self._claim is None:
             return await answer()
         return await answer_once(self._claim, self, answer)
+
+    async def _handle(self, handler: Any, request: Request) -> HttpResponseBase:
+        """Have the handler answer, unless the queue it would wait in has just been full."""
+        if self.waits_at:
+            owner = caller_of(request).owner
+            dispatch.get_dispatcher().raise_if_full(self.waits_at, owner)
+        response: HttpResponseBase = await handler(request, *self.args, **self.kwargs)
+        return response
 
     async def name_stream(self, response: StreamingHttpResponse) -> str | None:
         """Give the run that tells a stream again, once it is kept."""

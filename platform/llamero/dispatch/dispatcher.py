@@ -20,6 +20,7 @@ from inference.relay.gateway import POLL_EVENTS, Admission, GatewayRelay, broker
 from inference.relay.subscriber import Subscriber
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.questions import Questions
+from llamero.dispatch.refusals import Refusals
 from llamero.dispatch.statuses import Statuses
 from llamero.dispatch.stream import JobStream
 from llamero.dispatch.tickets import TicketOffice, send_ticket
@@ -54,6 +55,7 @@ class Dispatcher:
         self._wakening = Wakening(self._relay)
         self._questions = Questions(self._relay, self.gateway_id)
         self._statuses = Statuses(self._relay)
+        self._refusals = Refusals()
         self._watcher = Watcher(
             self._relay, self.gateway_id, self._streams, self._farewells, self._tickets
         )
@@ -104,6 +106,10 @@ class Dispatcher:
         self._start()
         await self._relay.ping()
 
+    def raise_if_full(self, deployment: str, owner: str) -> None:
+        """Raise QUEUE_FULL or KEY_QUEUE_FULL where the owner has just been told so."""
+        self._refusals.repeat(deployment, owner)
+
     async def check_link(self) -> None:
         """Raise EngineError BROKER_UNAVAILABLE unless the server answers and events are heard."""
         await self._link()
@@ -146,6 +152,7 @@ class Dispatcher:
             raise
         except EngineError as error:
             del self._streams[job.id]
+            self._refusals.note(job.deployment, job.owner, error)
             if error.code is ErrorCode.BROKER_UNAVAILABLE:
                 # The server may have read the call all the same.
                 self._farewells.cancel(job, is_abandoned=True)

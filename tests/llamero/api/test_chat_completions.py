@@ -311,3 +311,16 @@ async def test_json_mode_is_a_grammar(dispatcher: FakeDispatcher) -> None:
     answer = await post(URL, HI | {"response_format": {"type": "json_object"}})
     assert answer.status == 200
     assert "object ::= " in dispatcher.jobs[0].sampling.grammar
+
+
+async def test_who_was_just_refused_is_refused_before_anything_is_rendered(
+    dispatcher: FakeDispatcher,
+) -> None:
+    dispatcher.refusal = engine_error(ErrorCode.KEY_QUEUE_FULL)
+    body = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
+    for stream in (False, True):
+        answer = await post("/v1/chat/completions", body | {"stream": stream})
+        assert answer.status == 429
+        assert int(answer.headers["retry-after"]) >= 1
+    assert dispatcher.questions == []
+    assert (await post("/tokenize", {"model": "smol", "content": "a"})).status == 200

@@ -37,6 +37,7 @@ class MessagesView(AsyncAPIView):
         self.run_id = read_run_id(request, self.wanted.chat.settings, num_jobs=1)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
+        self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate, when the model is loaded."""

@@ -102,6 +102,7 @@ class CompletionView(GeneratingView):
         check_num_jobs(len(self.sources), settings)
         self.run_id = read_run_id(request, settings, len(self.sources) * settings.num_choices)
         self.served = self.find_model(request, GENERATIVE, body)
+        self.waits_at = self.served.deployment
 
     async def make_prompts(self, facts: ModelFacts) -> list[Prompt]:
         """Tokenize the prompts."""

@@ -54,6 +54,7 @@ class InfillView(GeneratingView):
         settings = self.completion.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
         self.served = self.find_model(request, GENERATIVE, body)
+        self.waits_at = self.served.deployment
 
     async def make_prompts(self, facts: ModelFacts) -> list[Prompt]:
         """Tokenize what is around the gap, as much as fits."""

@@ -35,6 +35,7 @@ class ChatCompletionsView(AsyncAPIView):
         settings = self.chat.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
         self.served = self.find_served(request, body)
+        self.waits_at = self.served.deployment
 
     def find_served(self, request: Request, body: dict[str, Any]) -> ServedModel:
         """Find the model, which must be named."""

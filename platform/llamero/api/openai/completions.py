@@ -42,6 +42,7 @@ class CompletionsView(AsyncAPIView):
         self.run_id = read_run_id(request, settings, num_jobs)
         model = first_named(body.get("model"), self.kwargs.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
+        self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate, when the model is loaded."""

@@ -103,6 +103,7 @@ class ResponsesView(TurnView):
         self.asked = read_request(body, self.response_id)
         self.is_durable = self._is_resumable(request) or self.asked.is_background
         self.find_model(request, body)
+        self.waits_at = self.served.deployment
         self.read_conversation(request, self.asked.turn)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
