@@ -12,10 +12,13 @@ class Pacing:
     ``ping_seconds`` None: as long as any; below 0: for ever.
     A stream that tells progress begins with the first word of it; others wait for the first token,
     so that what fails before it is a plain HTTP error.
+    ``comment_end``: once an event had an id, OpenAI's Python client takes the empty line behind a
+    comment for an event, and fails on its empty data. So there is none in streams with ids.
     """
 
     ping_seconds: float | None = None
     tells_progress: bool = False
+    comment_end: bytes = b"\n\n"
 
     @property
     def may_ping(self) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Protocol
 
@@ -27,7 +28,6 @@ PATIENCE_SECONDS = 10.0
 REPLAY_SECONDS = 1.0
 RUN_HEADER = "X-Llamero-Run"
 SILENT_SECONDS = 3600.0
-PING = b": ping\n\n"
 DONE = b"data: [DONE]\n\n"
 _TELLING = (Tokens, Done, Failed)
 
@@ -100,6 +100,7 @@ async def stream_kept_run(
 
     So whatever fails is told as an event, after all that came before it.
     """
+    pacing = replace(pacing, comment_end=b"\n")
     try:
         first = await run.next_events(REPLAY_SECONDS) if is_resumed else []
     except BaseException:
@@ -185,9 +186,9 @@ def _sign_of_life(run: EventSource, pacing: Pacing) -> bytes:
         return b""
     place = run.queue_place
     if place is None:
-        return PING
+        return b": ping" + pacing.comment_end
     wait = "" if place.wait_seconds is None else f" wait={place.wait_seconds:.1f}"
-    return f": queued position={place.position}{wait}\n\n".encode()
+    return f": queued position={place.position}{wait}".encode() + pacing.comment_end
 
 
 def _write_all(

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
+from openai._streaming import SSEDecoder
 
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import (
@@ -81,8 +82,8 @@ def speak(job: Any) -> list[Event]:
 def events_of(answer: Answer) -> list[str]:
     """Give the numbered events of a stream, without comments."""
     assert answer.status == 200, answer.body
-    events = answer.body.decode().split("\n\n")[:-1]
-    return [event for event in events if not event.startswith(":")]
+    lines = answer.body.decode().split("\n")
+    return "\n".join(line for line in lines if line[:1] != ":").split("\n\n")[:-1]
 
 
 def id_of(event: str) -> str:
@@ -201,10 +202,13 @@ async def test_its_id_is_known_before_it_begins(dispatcher: FakeDispatcher) -> N
     released = asyncio.Event()
     dispatcher.script = lambda job: [released, *say("x")]
     exchange = start("POST", "/v1/chat/completions", CHAT, headers=RESUMABLE)
-    await exchange.wait_for(b": queued position=1\n\n")
+    await exchange.wait_for(b": queued position=1\n")
     assert exchange.answer.headers["x-llamero-run"].startswith("run_")
     released.set()
-    assert events_of(await exchange.finish())[-1].endswith("data: [DONE]")
+    answer = await exchange.finish()
+    assert events_of(answer)[-1].endswith("data: [DONE]")
+    # OpenAI's client takes an empty line for an event once there was an id.
+    assert all(event.data for event in SSEDecoder().iter_bytes(iter([answer.body])))
 
 
 async def test_nobody_else_finds_it(dispatcher: FakeDispatcher) -> None:
