@@ -1,7 +1,10 @@
 """A stream that began at one gateway goes on at another, which is all that is left."""
 
+import contextlib
+import http.client
 import json
 import random
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +23,7 @@ from tests.processes import wait_until
 NUM_TOKENS = 300
 PATH = "/v1/completions"
 BODY = {"model": "chat", "prompt": "Once", "max_tokens": NUM_TOKENS, "stream": True}
+KEYED = {"model": "chat", "prompt": "Once", "max_tokens": 60}
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +126,54 @@ def test_a_response_goes_on_at_another_gateway(home: GatewayHome) -> None:
         assert texts[0] == texts[1]
         assert len(texts[0]) == NUM_TOKENS
         stream.close()
+
+
+def ask_keyed(
+    home: GatewayHome, port: int, key: str, num_bytes: int | None = None, **fields: Any
+) -> tuple[bytes, bool]:
+    """Give the answer to a request with a key, or its beginning, and whether it was made before."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {home.key()}", "Content-Type": "application/json"}
+    with contextlib.closing(connection):
+        raw = json.dumps(KEYED | fields)
+        connection.request("POST", "/v1/completions", raw, headers | {"Idempotency-Key": key})
+        answer = connection.getresponse()
+        assert answer.status == 200
+        return answer.read(num_bytes), answer.headers["Idempotent-Replayed"] == "true"
+
+
+def events_of(body: bytes) -> list[str]:
+    """Give the events of a stream, without comments."""
+    return [one for one in body.decode().split("\n\n") if one and not one.startswith(":")]
+
+
+def test_a_second_gateway_answers_what_a_first_one_began(home: GatewayHome, broker: Broker) -> None:
+    second = home.running()
+    [first] = home.start(1)
+    whole, is_repeated = ask_keyed(home, first.port, "whole")
+    assert not is_repeated
+    ask_keyed(home, first.port, "stream", 2000, stream=True)
+
+    def ask_in_vain() -> None:
+        with pytest.raises((OSError, http.client.HTTPException)):
+            ask_keyed(home, first.port, "lost", max_tokens=NUM_TOKENS)
+
+    lost = threading.Thread(target=ask_in_vain)
+    lost.start()
+    with connect(broker.url) as redis:
+
+        def find_claims() -> list[bytes]:
+            return [name for name in redis.keys("lm:answer:*") if redis.hlen(name) == 2]
+
+        wait_until(find_claims, seconds=10, what="the claim of a request that is being answered")
+        first.kill()
+        lost.join(10)
+        # What ten seconds without a sign of life would do.
+        redis.delete(*find_claims())
+
+    assert ask_keyed(home, second.port, "whole") == (whole, True)
+    stream, is_repeated = ask_keyed(home, second.port, "stream", stream=True)
+    assert is_repeated
+    assert text_of(events_of(stream)) == json.loads(whole)["choices"][0]["text"]
+    _, is_repeated = ask_keyed(home, second.port, "lost", max_tokens=NUM_TOKENS)
+    assert not is_repeated

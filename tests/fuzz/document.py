@@ -32,6 +32,8 @@ SELDOM: dict[str, list[Any]] = {
     "functions": [None],
     "model": MODELS,
 }
+# A 503 where no slot is free is what ``fail_on_no_slot`` asks for.
+_QUERIES = {"model": [*MODELS, ""], "fail_on_no_slot": [""]}
 _REQUIRED_NUMBERS = {"max_tokens": [0, 1, 5]}
 
 
@@ -45,8 +47,8 @@ def narrow(document: dict[str, Any]) -> dict[str, Any]:
             for parameter in operation.get("parameters", ()):
                 if parameter["in"] == "path" and parameter["name"] in ("model", "name"):
                     parameter["schema"] = {"enum": MODELS}
-                if (parameter["in"], parameter["name"]) == ("query", "model"):
-                    parameter["schema"] = {"enum": [*MODELS, ""]}
+                if parameter["in"] == "query" and parameter["name"] in _QUERIES:
+                    parameter["schema"] = {"enum": _QUERIES[parameter["name"]]}
     return document
 
 
