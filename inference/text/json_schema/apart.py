@@ -7,13 +7,14 @@ the same.
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from inference.text.json_schema.gbnf import json_text
 from inference.text.json_schema.keywords import (
+    EXCEPT,
     TYPES,
     read_bounds,
     read_range,
     read_required,
     read_types,
+    value_key,
 )
 from inference.text.json_schema.numbers import Bounds
 
@@ -90,9 +91,10 @@ def _values(schema: Plain) -> list[Any] | None:
 
 def _may_allow(schema: Plain, value: Any) -> bool:
     known = _values(schema)
-    if known is not None and json_text(value) not in {json_text(one) for one in known}:
-        # 1 and 1.0 are equal, though they are not written alike.
-        return _is_number(value) and any(bool(value == one) for one in known if _is_number(one))
+    if known is not None and value_key(value) not in map(value_key, known):
+        return False
+    if value_key(value) in map(value_key, schema.get(EXCEPT, ())):
+        return False
     kind = _kind(value)
     if kind not in _kinds(_allowed_types(schema)):
         return False

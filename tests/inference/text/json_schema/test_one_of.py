@@ -19,6 +19,7 @@ APART = [
     [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 3}],
     [{"type": "array", "maxItems": 1}, {"type": "array", "minItems": 2}],
     [{"enum": ["a", 1]}, {"const": "b"}, {"type": "integer", "minimum": 2}],
+    [{"const": "a"}, {"type": "string", "not": {"const": "a"}}],
     [with_all(a={}), with_all(b={})],
     [with_all(kind={"const": "a"}, x={}), with_all(kind={"enum": ["b", "c"]}, x={})],
     [with_all(of={"$ref": "#/$defs/a"}), with_all(of={"$ref": "#/$defs/b"})],

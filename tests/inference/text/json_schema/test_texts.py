@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -23,7 +23,7 @@ def exact_multiple(
 ) -> Iterator[jsonschema.ValidationError]:
     """Judge decimals as they are written: 0.07 is a multiple of 0.01, but not as doubles."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and Decimal(str(value)) % Decimal(str(step)):
+    if is_number and Fraction(str(value)) % Fraction(str(step)):
         yield jsonschema.ValidationError(f"{value} is no multiple of {step}")
 
 
