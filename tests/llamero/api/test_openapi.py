@@ -122,10 +122,18 @@ async def test_answers_are_as_described(
     check(method, url, answer)
 
 
-@pytest.mark.parametrize("url", ["/v1/models", "/v1/models/smol"])
-async def test_answers_in_anthropics_words_are_as_described(url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("/v1/models", 200),
+        ("/v1/models/smol", 200),
+        ("/v1/models/x", 404),
+        ("/v1/models?limit=0", 400),
+    ],
+)
+async def test_answers_in_anthropics_words_are_as_described(url: str, status: int) -> None:
     answer = await get(url, headers={"anthropic-version": "2023-06-01"})
-    assert answer.status == 200
+    assert answer.status == status
     check("GET", url, answer)
 
 

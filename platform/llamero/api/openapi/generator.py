@@ -97,7 +97,7 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
             answers[200, EVENTS] = describe_events(operation.event)
         if not answers:
             answers[204] = None
-        error = _ERRORS[self.view.dialect]
+        error = operation.error or _ERRORS[self.view.dialect]
         return answers | {("4XX", JSON): error, ("5XX", JSON): error}
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:

@@ -45,7 +45,8 @@ class Operation:
     """One method of one view.
 
     ``answer`` and ``event`` name components: of a whole answer, and of each event of a stream.
-    ``media_type`` is of an answer that is no JSON. With neither the answer is empty.
+    ``media_type`` is of an answer that is no JSON. With neither the answer is empty. ``error`` is
+    what failures look like where the route's dialect does not say it.
     """
 
     summary: str
@@ -54,6 +55,7 @@ class Operation:
     event: Schema | None = None
     media_type: str = ""
     body: Schema | None = None
+    error: Schema | None = None
     parameters: tuple[OpenApiParameter, ...] = ()
 
 
@@ -84,6 +86,7 @@ _POSTED = (_KEY,)
 _STREAMED = (_KEY, _RESUMABLE, _CONVERSATION)
 _NAMED = _query("conv_id", "The name that the client chose.")
 _VERSION = _header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
+_ANY_ERROR = either(ref("Error"), ref("AnthropicError"))
 _ANTHROPIC_POSTED = (_KEY, _VERSION)
 
 TAGS = (
@@ -229,6 +232,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "List the models this key may use.",
         _MODELS,
         either(ref("ModelList"), ref("AnthropicModelPage")),
+        error=_ANY_ERROR,
         parameters=(
             _VERSION,
             _query("limit", "Anthropic's: how many.", COUNT),
@@ -240,6 +244,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "Describe a model.",
         _MODELS,
         either(ref("Model"), ref("AnthropicModel")),
+        error=_ANY_ERROR,
         parameters=(_VERSION,),
     ),
     (PropsView, "GET"): Operation(
