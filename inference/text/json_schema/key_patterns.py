@@ -10,7 +10,7 @@ from inference.text.json_schema.gbnf import Grammar
 from inference.text.json_schema.refusal import Refusal
 
 _STEPS = 100_000
-_OPENING_COST = 8
+_OPENING_COST = 16
 
 
 class KeyPatterns:
