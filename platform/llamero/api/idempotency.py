@@ -37,7 +37,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _SALT = "llamero.api.idempotency"
 
 _num_waiting: Counter[str] = Counter()
-_makers: set[asyncio.Task[HttpResponseBase]] = set()
+_makers: set[asyncio.Task[Any]] = set()
 
 
 class KeptAnswer(msgspec.Struct, frozen=True):
@@ -173,7 +173,7 @@ async def _make(
             is_settled = True
             if not await _point_to(claim, view, response):
                 # The model is being loaded: there is nothing to follow yet.
-                parts = cast("AsyncIterator[bytes]", aiter(response))
+                parts = aiter(response)
                 response.streaming_content = _point_when_begun(claim, view, response, parts)
         elif isinstance(response, HttpResponse) and response.status_code < 300:
             is_settled = await _keep(claim, response)
@@ -253,8 +253,8 @@ def _let_go(made: asyncio.Task[HttpResponseBase]) -> None:
     response = made.result()
     if isinstance(response, StreamingHttpResponse):
         closing = asyncio.get_running_loop().create_task(_close(response))
-        _makers.add(closing)  # type: ignore[arg-type]
-        closing.add_done_callback(_makers.discard)  # type: ignore[arg-type]
+        _makers.add(closing)
+        closing.add_done_callback(_makers.discard)
 
 
 async def _close(response: StreamingHttpResponse) -> None:

@@ -90,7 +90,8 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
 
     def get_response_serializers(self) -> dict[Any, Any]:
         """Give the answer, the events of a stream, and errors in the route's own shape."""
-        operation, answers = self.operation, {}
+        operation = self.operation
+        answers: dict[Any, Any] = {}
         if operation.answer is not None:
             answers[200, operation.media_type or JSON] = operation.answer
         if operation.event is not None:
