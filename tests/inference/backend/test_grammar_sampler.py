@@ -12,6 +12,7 @@ from inference.backend.lazy_grammar import open_constraint
 from inference.backend.llama import LlamaBackend
 from inference.backend.llama_model import LlamaModel, load_model
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.jobs import blamed_field
 from inference.protocol.sampling import GrammarTrigger, SamplingParams
 from inference.text.json_schema import schema_to_grammar
 from tests.inference.backend.jobs import make_job, make_spec
@@ -103,13 +104,15 @@ def test_the_same_seed_writes_the_same_text(backend: LlamaBackend) -> None:
 
 
 def test_an_exploding_grammar_fails_its_own_job_at_a_bound(backend: LlamaBackend) -> None:
-    sampler = backend.open_sampler(make_job(sampling=sampling(EXPLODING)))
+    job = make_job(sampling=sampling(EXPLODING, grammar_field="guided_regex"))
+    sampler = backend.open_sampler(job)
     row = np.full(backend.model.num_vocab, -20.0, np.float32)
     row[token_of("a")] = 20.0
     with pytest.raises(EngineError) as caught:
         for _ in range(60):
             sampler.sample(row.copy())
     assert caught.value.code is ErrorCode.INVALID_GRAMMAR
+    assert blamed_field(caught.value, job) == "guided_regex"
 
 
 def test_compiled_grammars_are_kept_within_a_bound(model: LlamaModel) -> None:
