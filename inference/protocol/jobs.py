@@ -13,6 +13,8 @@ SCHEMA_VERSION = 1
 Loras = tuple[tuple[int, float], ...]
 """Adapters of a deployment by their place in its list, each with how strongly it acts."""
 EUCLIDEAN = 2
+IDLE_PRIORITY = -200
+"""The lowest class: for what may run where nothing else wants to, and never has a turn before."""
 
 
 class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_defaults=True):
@@ -114,7 +116,14 @@ class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_
 
 Job = GenerationJob | EmbeddingJob
 
-_ANONYMOUS: dict[str, Any] = {"id": "", "owner": "", "gateway": "", "deadline": 0.0, "attempt": 1}
+_ANONYMOUS: dict[str, Any] = {
+    "id": "",
+    "owner": "",
+    "gateway": "",
+    "deadline": 0.0,
+    "priority": 0,
+    "attempt": 1,
+}
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Event
-from inference.protocol.jobs import GenerationJob, Job, decode_job, encode_job
+from inference.protocol.jobs import IDLE_PRIORITY, GenerationJob, Job, decode_job, encode_job
 from inference.protocol.replicas import Outlook, ReplicaStatus
 from inference.protocol.text import TextRequest
 from inference.relay.connect import UNREACHABLE, AsyncRedis, RedisError, text_of
@@ -82,6 +82,18 @@ class WakeView:
     outlook: Outlook | None
 
 
+@dataclass(frozen=True, slots=True)
+class SpareView:
+    """The slots of a deployment, those that run nothing, and how many jobs wait for one.
+
+    What waits in the lowest class is not counted.
+    """
+
+    num_slots: int
+    num_free: int
+    num_waiting: int
+
+
 class NoReadyReplica(EngineError):
     """No replica can take work now; one may be on its way."""
 
@@ -104,7 +116,7 @@ class GatewayRelay:
         At most ``max_queue`` jobs wait beyond those that find a free slot, of one owner at most
         ``max_owner_queue``.
         """
-        priority = max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority))
+        priority = max(IDLE_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
         durable = int(isinstance(job, GenerationJob) and job.is_durable)
@@ -196,6 +208,10 @@ class GatewayRelay:
     async def num_waiting(self, deployment: str) -> int:
         """Count the waiting jobs of a deployment."""
         return int(await self._guard(self._redis.zcard(waiting_key(deployment))))
+
+    async def spare(self, deployment: str) -> SpareView:
+        """Tell what the lowest class of jobs might use."""
+        return SpareView(*await self.run("spare", (deployment,)))
 
     async def ping(self) -> None:
         """Raise unless the server answers."""

@@ -1,5 +1,6 @@
 """How every key and channel of the relay is named. The Lua scripts get the same prefixes."""
 
+from inference.protocol.jobs import IDLE_PRIORITY
 from inference.protocol.names import TICKET_QUEUE
 
 LEASE_SECONDS = 5
@@ -157,6 +158,7 @@ def lua_constants() -> str:
         "DURABLE_RETENTION": DURABLE_RETENTION_SECONDS,
         "GRACE": DEADLINE_GRACE_SECONDS,
         "WARM_RETENTION": WARM_SECONDS,
+        "IDLE_CLASS": IDLE_PRIORITY,
     }
     lines += [f"local {name} = {value}" for name, value in numbers.items()]
     return "\n".join(lines) + "\n"

@@ -1,11 +1,14 @@
 -- Who is next: higher class of priority first; within a class owners share by tokens (start-time
--- fair queuing); an owner's jobs go by arrival; and each eighth turn goes to a lower class.
+-- fair queuing); an owner's jobs go by arrival; and each eighth turn goes to a lower class, but for
+-- the lowest of all: what waits there runs when nothing else does.
 --
 -- A job's start is where its owner's use will stand when all its earlier jobs have had their cost,
 -- but never before the class's virtual time at its arrival (its floor): nobody saves up. The owner
 -- is charged when a job is taken, and settled when it is known what the job used.
 
 local CLASS_WIDTH = 17592186044416 -- 2^44: room for 17 trillion tokens of virtual time per class
+-- Where the lowest class begins: all others have smaller scores.
+local IDLE_SCORE = exact(-IDLE_CLASS * CLASS_WIDTH)
 local LOWER_TURN = 8
 local PACE_WEIGHT = 0.1
 
@@ -130,22 +133,26 @@ local function oldest_below(deployment, class)
     if #jobs == 0 then return nil end
     for _, job in ipairs(jobs) do
       local score = redis.call('ZSCORE', WAITING .. deployment, job)
-      if score and class_of(tonumber(score)) < class then return job end
+      local found = score and class_of(tonumber(score))
+      if found and found < class and found > IDLE_CLASS then return job end
     end
     first = first + 64
   end
 end
 
 -- Whose turn it is: {job, its class, is it the turn of a lower class, do any wait}, or nil. While
--- jobs below the best class wait, each eighth turn is the oldest one's of them: one that came after
--- n others of them has its turn within 8 (n + 1) takes, unless its class becomes the best one before.
+-- jobs below the best class wait, and above the lowest of all, each eighth turn is the oldest one's
+-- of them: one that came after n others of them has its turn within 8 (n + 1) takes, unless its class
+-- becomes the best one before.
 local function next_turn(deployment)
   local waiting = WAITING .. deployment
   local best = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')
   if not best[1] then return nil end
-  local worst = redis.call('ZRANGE', waiting, -1, -1, 'WITHSCORES')
+  local worst = redis.call('ZREVRANGEBYSCORE', waiting, '(' .. IDLE_SCORE, '-inf', 'WITHSCORES',
+    'LIMIT', 0, 1)
   local class = class_of(tonumber(best[2]))
-  local turn = { job = best[1], class = class, has_lower = class_of(tonumber(worst[2])) < class }
+  local has_lower = worst[1] and class_of(tonumber(worst[2])) < class or false
+  local turn = { job = best[1], class = class, has_lower = has_lower }
   local num_turns = tonumber(redis.call('HGET', FAIR .. deployment, 'turn') or 0)
   if turn.has_lower and num_turns + 1 >= LOWER_TURN then
     local lower = oldest_below(deployment, class)

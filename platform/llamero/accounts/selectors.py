@@ -17,12 +17,16 @@ _NO_DIGEST = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who a request is from. No ``allowed_models`` means all of them."""
+    """Who a request is from. No ``allowed_models`` means all of them.
+
+    ``priority`` is the class that its jobs wait in.
+    """
 
     user: AbstractBaseUser
     key_id: int | None
     owner: str
     allowed_models: frozenset[int] = frozenset()
+    priority: int = 0
 
     def may_use(self, model_pk: int) -> bool:
         """Whether this caller may use a model."""
@@ -45,9 +49,22 @@ def _read_caller(key_text: str) -> Caller | None:
     pepper, digest = (key.pepper, key.digest) if key else (newest_pepper(), _NO_DIGEST)
     if not is_sealed_as(key_text, pepper, digest) or key is None:
         return None
+    caller = _caller_of(key)
+    if caller is not None:
+        _note_use(key)
+    return caller
+
+
+def find_key_caller(key_id: int) -> Caller | None:
+    """Find who a stored request is from, if the key may still be used."""
+    key = ApiKey.objects.select_related("user").filter(pk=key_id).first()
+    return None if key is None else _caller_of(key)
+
+
+def _caller_of(key: ApiKey) -> Caller | None:
+    """Give whose a key is; None for one that has ended."""
     if key.state != KeyState.ACTIVE or not key.user.is_active:
         return None
-    _note_use(key)
     return Caller(
         user=key.user,
         key_id=key.pk,

@@ -42,6 +42,7 @@ async def compute_vectors(
     owner: str,
     norm: int = EUCLIDEAN,
     num_dimensions: int = 0,
+    priority: int = 0,
 ) -> VectorRows:
     """Compute inputs; raises LlameroError or EngineError. A cancelled caller stops the job."""
     dispatcher = dispatch.get_dispatcher()
@@ -54,6 +55,7 @@ async def compute_vectors(
         deadline=time.time() + served.profile.job_timeout_seconds,
         norm=norm,
         num_dimensions=num_dimensions,
+        priority=priority,
     )
     stream = await dispatcher.submit(
         job,

@@ -18,7 +18,7 @@ MAX_NUMBERS = 2048 * 4096
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """Inputs of one request; ``param`` is the field they came in."""
+    """Inputs of one request; ``param`` is the field they came in, ``priority`` the job's class."""
 
     served: ServedModel
     inputs: list[PromptText]
@@ -27,6 +27,7 @@ class EmbeddingRequest:
     truncation: Truncation
     norm: int = EUCLIDEAN
     num_dimensions: int = 0
+    priority: int = 0
 
     def check(self) -> None:
         """Refuse what is wrong whatever the model."""
@@ -57,6 +58,7 @@ class EmbeddingRequest:
             owner=self.owner,
             norm=self.norm,
             num_dimensions=self.num_dimensions,
+            priority=self.priority,
         )
         return rows, sum(map(len, tokens))
 

@@ -216,4 +216,5 @@ class _JobMaker:
             loras=resolve_adapters(settings.adapters, self.facts.adapters),
             stream=settings.stream,
             is_durable=self.is_durable,
+            priority=self.caller.priority,
         )

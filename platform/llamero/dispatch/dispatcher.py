@@ -16,7 +16,13 @@ from inference.relay.answers import AnswerRelay
 from inference.relay.connect import connect_async
 from inference.relay.conversations import ConversationRelay
 from inference.relay.frames import EventFrame
-from inference.relay.gateway import POLL_EVENTS, Admission, GatewayRelay, broker_unavailable
+from inference.relay.gateway import (
+    POLL_EVENTS,
+    Admission,
+    GatewayRelay,
+    SpareView,
+    broker_unavailable,
+)
 from inference.relay.subscriber import Subscriber
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.questions import Questions
@@ -100,6 +106,11 @@ class Dispatcher:
         """Count the jobs that wait for a slot."""
         self._start()
         return await self._relay.num_waiting(deployment)
+
+    async def spare(self, deployment: str) -> SpareView:
+        """Tell what jobs of the lowest class might use; looked at now."""
+        self._start()
+        return await self._relay.spare(deployment)
 
     async def ping(self) -> None:
         """Raise EngineError BROKER_UNAVAILABLE unless the server answers."""

@@ -49,6 +49,7 @@ class EmbeddingsView(AsyncAPIView):
             owner=caller.owner,
             truncation=truncation,
             num_dimensions=self.fields.get("dimensions", 0),
+            priority=caller.priority,
         )
         self.job.check()
 
