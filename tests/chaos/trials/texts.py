@@ -3,8 +3,6 @@
 import time
 from itertools import chain
 
-from llama_cpp import Llama
-
 from inference.protocol.events import Done, Event, PromptLogprobs, Tokens
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ReplicaSpec, RuntimeProfile
@@ -18,11 +16,13 @@ from tests.models import fetch_smollm2
 NUM_STREAMS = 8
 NUM_TOKENS = 64
 START_TOKENS = 12
+# SmolLM2's tokens of "The river had risen in the night, and", "Dear Sir, I am writing to you about",
+# "To bake a loaf of bread you need" and "In the year 1870 the city of".
 PROMPTS = (
-    "The river had risen in the night, and",
-    "Dear Sir, I am writing to you about",
-    "To bake a loaf of bread you need",
-    "In the year 1870 the city of",
+    (504, 4626, 761, 20367, 281, 260, 3163, 28, 284),
+    (35097, 8957, 28, 339, 744, 2385, 288, 346, 563),
+    (2068, 26975, 253, 42126, 282, 6956, 346, 737),
+    (788, 260, 713, 216, 33, 40, 39, 32, 260, 2240, 282),
 )
 # Batches of other shapes round otherwise, which can turn a choice between near equals; a token
 # that was lost, or came twice, is far less likely than the best one.
@@ -40,23 +40,20 @@ def _make_specs(*, is_deterministic: bool) -> list[ReplicaSpec]:
 
 def _make_jobs(number: int, *, is_greedy: bool) -> list[GenerationJob]:
     """Give streams over real words; half of them sample, with seeds, unless all are greedy."""
-    vocabulary = Llama(str(fetch_smollm2()), vocab_only=True, verbose=False)
     jobs = []
     for stream in range(NUM_STREAMS):
-        words = f"{PROMPTS[stream % len(PROMPTS)]} ({number}, {stream})"
         sampling = SamplingParams(temperature=0)
         if stream % 2 and not is_greedy:
             sampling = SamplingParams(temperature=0.9, seed=100 * number + stream)
         jobs.append(
             make_job(
-                prompt_tokens=tuple(vocabulary.tokenize(words.encode())),
+                prompt_tokens=(*PROMPTS[stream % len(PROMPTS)], 500 + 10 * number + stream),
                 max_tokens=NUM_TOKENS,
                 sampling=sampling,
                 ignore_eos=True,
                 deadline=time.time() + 120,
             )
         )
-    vocabulary.close()
     return jobs
 
 
