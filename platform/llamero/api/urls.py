@@ -1,4 +1,4 @@
-"""Paths of the HTTP API. All but the lists exist once more below ``/m/<model>/``."""
+"""Paths of the HTTP API. Most exist once more below ``/m/<model>/``."""
 
 from typing import Any
 
@@ -62,8 +62,14 @@ _native: dict[str, Any] = {
     "metrics": MetricsView.as_view(),
     "lora-adapters": AdaptersView.as_view(),
 }
+_lists: dict[str, Any] = {
+    "v1/models": ModelListView.as_view(),
+    "models": ModelListView.as_view(),
+    "v1/health": HealthView.as_view(),
+    "health": HealthView.as_view(),
+}
 # The longer ends come first: a model's name may have slashes, "smol/v1/chat" should be none.
-_routes = _openai | _anthropic | _native
+_routes = _openai | _anthropic | _native | _lists
 urlpatterns = [
     *(path(route, view) for route, view in _routes.items()),
     *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),
@@ -71,13 +77,9 @@ urlpatterns = [
     path("v1/runs/<str:run_id>/events", RunEventsView.as_view()),
     path("v1/stream", ConversationStreamView.as_view()),
     path("v1/streams/lookup", ConversationLookupView.as_view()),
-    path("v1/models", ModelListView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
-    path("models", ModelListView.as_view()),
     path("openapi.json", OpenApiView.as_view()),
     path("v1/openapi.json", OpenApiView.as_view()),
     path("livez", LiveView.as_view()),
     path("readyz", ReadyView.as_view()),
-    path("health", HealthView.as_view()),
-    path("v1/health", HealthView.as_view()),
 ]

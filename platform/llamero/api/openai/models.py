@@ -40,8 +40,12 @@ class ModelListView(ModelsView):
     """List the models."""
 
     def prepare(self, request: Request) -> None:
-        """Look them up."""
-        self.served = list_usable_models(caller_of(request))
+        """Look them up; below a model's address there is that one."""
+        caller, model = caller_of(request), self.kwargs.get("model")
+        if model is None:
+            self.served = list_usable_models(caller)
+        else:
+            self.served = [choose_model(model, caller, ANY_KIND)]
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe each; Anthropic's clients expect none but those that chat."""
