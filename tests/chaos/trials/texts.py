@@ -16,7 +16,8 @@ from tests.models import fetch_smollm2
 NUM_STREAMS = 8
 NUM_TOKENS = 64
 START_TOKENS = 12
-# SmolLM2's tokens of "The river had risen in the night, and", "Dear Sir, I am writing to you about",
+# SmolLM2's tokens of "The river had risen in the night, and",
+# "Dear Sir, I am writing to you about",
 # "To bake a loaf of bread you need" and "In the year 1870 the city of".
 PROMPTS = (
     (504, 4626, 761, 20367, 281, 260, 3163, 28, 284),
