@@ -144,7 +144,8 @@ def ask_keyed(
 
 def events_of(body: bytes) -> list[str]:
     """Give the events of a stream, without comments."""
-    return [one for one in body.decode().split("\n\n") if one and not one.startswith(":")]
+    lines = [line for line in body.decode().split("\n") if not line.startswith(":")]
+    return [one for one in "\n".join(lines).split("\n\n") if one.strip()]
 
 
 def test_a_second_gateway_answers_what_a_first_one_began(home: GatewayHome, broker: Broker) -> None:

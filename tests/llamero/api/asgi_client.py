@@ -39,7 +39,8 @@ class Answer:
         assert self.headers["content-type"] == "text/event-stream"
         events = self.body.decode().split("\n\n")
         assert events.pop() == ""
-        return [one.partition("data: ")[2] for one in events if not one.startswith(":")]
+        # A comment may stand by itself, or before an event.
+        return [one.partition("data: ")[2] for one in events if "data: " in one]
 
     @property
     def chunks(self) -> list[dict[str, Any]]:

@@ -24,9 +24,10 @@ def events_of(answer: Answer) -> list[dict[str, Any]]:
     assert answer.status == 200, answer.body
     found = []
     for block in answer.body.decode().split("\n\n")[:-1]:
-        if block.startswith(":"):
+        told = [line for line in block.split("\n") if not line.startswith(":")]
+        if not told:
             continue
-        lines = dict(line.split(": ", 1) for line in block.split("\n"))
+        lines = dict(line.split(": ", 1) for line in told)
         event = json.loads(lines["data"])
         assert lines["event"] == event["type"]
         assert set(lines) == {"event", "data"}
