@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -162,7 +163,9 @@ class Reader:
         while num_bytes > 0 and (piece := answer.read1(int(min(num_bytes, 4096)))):
             num_bytes -= len(piece)
             *whole, text = (text + piece).split(b"\n\n")
-            self.events += [event.decode() for event in whole if not event.startswith(b":")]
+            # A comment may stand by itself, or before an event.
+            told = (re.sub(rb"^:.*\n?", b"", event, flags=re.MULTILINE) for event in whole)
+            self.events += [event.decode() for event in told if event]
 
 
 def id_of(event: str) -> str:
