@@ -142,7 +142,7 @@ def test_a_ban_of_all_that_the_grammar_permits_is_400(raw: RawClient) -> None:
 @pytest.mark.parametrize(
     "grammar",
     [
-        'root ::= "a" root "b" | "a" root "c" | ""',
+        'root ::= "a" root "b" | "a" root "c" | "a"{60} "z"',
         "root ::= " + "(" * 20 + '"a"?' + "){0,9}" * 20,
         "".join(f'r{i} ::= r{i + 1} "x" | r{i + 1} "y"\n' for i in range(40))
         + 'r40 ::= "z"\nroot ::= r0',
@@ -152,9 +152,7 @@ def test_an_exploding_grammar_is_400_and_harms_nobody(raw: RawClient, grammar: s
     answer = raw.post(
         "/completion", prompt="a" * 50, guided_grammar=grammar, n_predict=64, ignore_eos=True
     )
-    assert answer.status in (200, 400)
-    if answer.status == 400:
-        assert answer.error["param"] == "guided_grammar"
+    assert (answer.status, answer.error["param"]) == (400, "guided_grammar")
     assert raw.complete("x", n_predict=1)["tokens_predicted"] == 1
 
 
