@@ -35,7 +35,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``kv_cells`` bounds the cells of a unified cache; 0 means a full context for each slot.
     ``step_token_budget`` bounds the tokens of one engine step.
     ``prefill_chunk`` bounds the prompt tokens one step takes beside decoding sequences.
-    ``prefix_sharing`` (key, owner, all) tells whose jobs may reuse each other's cells;
+    ``prefix_sharing`` (key, owner, team, all) tells whose jobs may reuse each other's cells;
     ``prefix_host_bytes`` and ``prefix_disk_bytes`` bound where cold prefixes go.
     ``is_context_shifting`` drops the oldest tokens of a full context instead of ending there.
     ``is_deterministic`` makes the text of a request independent of what runs beside it: with

@@ -31,6 +31,7 @@ NUMA_STRATEGIES = [
 PREFIX_SHARING = [
     ("key", "jobs of the same API key"),
     ("owner", "all keys of the same owner"),
+    ("team", "all keys of the same team"),
     ("all", "everybody"),
 ]
 SPECULATION = [("", "off"), ("ngram", "look up in the prompt"), ("draft", "ask the draft model")]

@@ -78,6 +78,12 @@ class ExpiringCache(Generic[Value]):
         now = self._clock()
         self._entries[key] = _Entry(now + self._lifetime, now, value)
 
+    def forget(self, is_meant: Callable[[Value], bool]) -> None:
+        """Forget the values that are meant."""
+        for key, entry in tuple(self._entries.items()):
+            if is_meant(entry.value):
+                self._entries.pop(key, None)
+
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()

@@ -200,6 +200,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # 0 stores none.
 RESPONSE_RETENTION_DAYS = max(0, env.int("LLAMERO_RESPONSE_DAYS", default=30))
 
+# Who tells the connection to the data plane which owners of open work may call no more.
+OWNER_REVIEW = "llamero.accounts.selectors.review_owners"
 # Who tells the registry's pages how much memory the nodes have left.
 NODE_ROOMS = "llamero.control.rooms.read_rooms"
 # Folders whose files staff may import in the admin, separated by commas.
@@ -262,7 +264,10 @@ LOGIN_REDIRECT_URL = "admin:index"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["llamero.accounts.authentication.ApiKeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "llamero.accounts.permissions.HasScope",
+    ],
     "EXCEPTION_HANDLER": "llamero.api.errors.handle_exception",
     "UNAUTHENTICATED_USER": None,
 }

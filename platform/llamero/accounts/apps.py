@@ -9,3 +9,9 @@ class AccountsConfig(AppConfig):
     name = "llamero.accounts"
     label = "accounts"
     verbose_name = "Access"
+
+    def ready(self) -> None:
+        """Have gateways told of what happens to keys and their owners."""
+        from llamero.accounts import signals
+
+        signals.connect()

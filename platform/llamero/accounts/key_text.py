@@ -41,6 +41,11 @@ def seal(key_text: str, pepper: int) -> str:
     return hmac.new(key, key_text.encode("utf-8", "surrogatepass"), sha256).hexdigest()
 
 
+def seal_under_all(key_text: str) -> list[str]:
+    """Give the digests that a key may be stored as, under each pepper there is."""
+    return [seal(key_text, pepper) for pepper in settings.API_KEY_PEPPERS]
+
+
 def is_sealed_as(key_text: str, pepper: int, digest: str) -> bool:
     """Whether a key has this digest, in a time that tells nothing of either."""
     return hmac.compare_digest(seal(key_text, pepper), digest)

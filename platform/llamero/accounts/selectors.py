@@ -1,83 +1,92 @@
-"""Who calls, by the key they show."""
+"""Who calls, by the key they show; and who may call no more."""
 
-from dataclasses import dataclass
-from datetime import timedelta
-
-from django.contrib.auth.models import AbstractBaseUser
+from channels.db import database_sync_to_async
+from django.contrib.auth import get_user_model
 from django.db.models import Q
 from django.utils import timezone
 
-from llamero.accounts.key_text import is_sealed_as, newest_pepper, read_prefix, seal
+from llamero.accounts.callers import Caller, key_owner, read_owner
+from llamero.accounts.key_text import newest_pepper, seal, seal_under_all
 from llamero.accounts.models import ApiKey, KeyState
+from llamero.accounts.models.api_key import ApiKeyQuerySet
+from llamero.accounts.networks import read_networks
+from llamero.accounts.scopes import scopes_of
+from llamero.accounts.uses import uses
 from llamero.expiring_cache import ExpiringCache
 
-_LAST_USED_STEP = timedelta(minutes=1)
-_NO_DIGEST = "0" * 64
+__all__ = ["Caller", "find_caller", "find_key_caller", "recent_callers", "review_owners"]
 
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who a request is from. No ``allowed_models`` means all of them.
-
-    ``priority`` is the class that its jobs wait in.
-    """
-
-    user: AbstractBaseUser
-    key_id: int | None
-    owner: str
-    allowed_models: frozenset[int] = frozenset()
-    priority: int = 0
-
-    def may_use(self, model_pk: int) -> bool:
-        """Whether this caller may use a model."""
-        return not self.allowed_models or model_pk in self.allowed_models
-
-
-# One second, so that a revoked key dies everywhere within one.
+# One second, so that a revoked key dies everywhere within one, also where no message arrives.
 recent_callers: ExpiringCache[Caller] = ExpiringCache(lifetime_seconds=1.0)
 
 
 def find_caller(key_text: str) -> Caller | None:
     """Find who a key belongs to; None for unknown, wrong, ended keys and users alike."""
+    if not key_text:
+        return None
     cache_key = seal(key_text, newest_pepper())
     return recent_callers.recall(cache_key, lambda: _read_caller(key_text))
 
 
-def _read_caller(key_text: str) -> Caller | None:
-    """Ask the database. A key that is not there is compared too, so that it takes as long."""
-    key = ApiKey.objects.select_related("user").filter(prefix=read_prefix(key_text)).first()
-    pepper, digest = (key.pepper, key.digest) if key else (newest_pepper(), _NO_DIGEST)
-    if not is_sealed_as(key_text, pepper, digest) or key is None:
-        return None
-    caller = _caller_of(key)
-    if caller is not None:
-        _note_use(key)
-    return caller
-
-
 def find_key_caller(key_id: int) -> Caller | None:
     """Find who a stored request is from, if the key may still be used."""
-    key = ApiKey.objects.select_related("user").filter(pk=key_id).first()
-    return None if key is None else _caller_of(key)
+    key = _whole_keys().filter(pk=key_id).first()
+    return None if key is None or key.state != KeyState.ACTIVE else _caller_of(key)
 
 
-def _caller_of(key: ApiKey) -> Caller | None:
-    """Give whose a key is; None for one that has ended."""
-    if key.state != KeyState.ACTIVE or not key.user.is_active:
+def _read_caller(key_text: str) -> Caller | None:
+    """Ask the database for a usable key with one of these digests.
+
+    Keys are found by what they are sealed as, not by their public part, and ended ones not at all:
+    so there is no difference, in time either, between unknown, wrong and ended keys.
+    """
+    now = timezone.now()
+    seals = seal_under_all(key_text)
+    is_it = Q(digest__in=seals) | Q(old_digest__in=seals, old_expires_at__gt=now)
+    key = _whole_keys().usable(now).filter(is_it).first()
+    if key is None:
         return None
+    uses.note(key, key_text, now)
+    return _caller_of(key)
+
+
+def _whole_keys() -> ApiKeyQuerySet:
+    return ApiKey.objects.with_owner().select_related("user")
+
+
+def _caller_of(key: ApiKey) -> Caller:
     return Caller(
         user=key.user,
         key_id=key.pk,
-        owner=f"key:{key.pk}",
+        owner=key_owner(key.pk),
         allowed_models=frozenset(key.allowed_models.values_list("pk", flat=True)),
+        team_id=key.team_id,
+        scopes=scopes_of(key.scopes),
+        networks=read_networks(key.networks),
     )
 
 
-def _note_use(key: ApiKey) -> None:
-    """Write the time of use, at most once a minute whatever the number of processes."""
-    now = timezone.now()
-    cutoff = now - _LAST_USED_STEP
-    if key.last_used_at is not None and key.last_used_at > cutoff:
-        return
-    is_due = Q(last_used_at__isnull=True) | Q(last_used_at__lte=cutoff)
-    ApiKey.objects.filter(is_due, pk=key.pk).update(last_used_at=now)
+async def review_owners(owners: frozenset[str]) -> frozenset[str]:
+    """Forget what is remembered of owners, and give those that may call no more.
+
+    ``settings.OWNER_REVIEW``: the data plane's connection asks while they have something open.
+    """
+    recent_callers.forget(lambda caller: caller.owner in owners)
+    return await database_sync_to_async(_find_lost)(owners)
+
+
+def _find_lost(owners: frozenset[str]) -> frozenset[str]:
+    """Ask the database about all of them at once. Who has no name of ours keeps what they have."""
+    numbers: dict[str, dict[int, str]] = {"key": {}, "user": {}}
+    for owner in owners:
+        kind, number = read_owner(owner)
+        if kind in numbers:
+            numbers[kind][number] = owner
+    staff = get_user_model().objects.filter(is_active=True, is_staff=True)
+    allowed = {"key": ApiKey.objects.usable(timezone.now()), "user": staff}
+    lost: set[str] = set()
+    for kind, named in numbers.items():
+        if named:
+            good = set(allowed[kind].filter(pk__in=named).values_list("pk", flat=True))
+            lost |= {owner for number, owner in named.items() if number not in good}
+    return frozenset(lost)

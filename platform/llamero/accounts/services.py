@@ -1,16 +1,20 @@
-"""Issue and revoke keys."""
+"""Issue, rotate, switch and revoke keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from llamero.accounts.key_text import make_key_text, newest_pepper, read_prefix, seal
-from llamero.accounts.models import ApiKey
+from llamero.accounts.models import ApiKey, Team
+from llamero.accounts.notices import announce_keys
+from llamero.accounts.scopes import Scope
 from models_registry.models import Model
+
+LONGEST_GRACE = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,34 +25,84 @@ class IssuedKey:
     secret_text: str = field(repr=False)
 
 
+class KeyHasEnded(Exception):
+    """What was revoked stays so."""
+
+
 @transaction.atomic
 def issue_api_key(
     *,
-    user: User,
     name: str,
+    user: User | None = None,
+    team: Team | None = None,
     expires_at: datetime | None = None,
     allowed_models: Iterable[Model] = (),
+    scopes: Iterable[Scope] = (),
+    networks: Iterable[str] = (),
     enabled: bool = True,
 ) -> IssuedKey:
-    """Make a key. Its text is in the result and nowhere else: show it and forget it."""
-    text = make_key_text()
-    pepper = newest_pepper()
+    """Make a key. Its text is in the result and nowhere else: show it and forget it.
+
+    Raises ValidationError.
+    """
     key = ApiKey(
         user=user,
+        team=team,
         name=name,
-        prefix=read_prefix(text),
-        digest=seal(text, pepper),
-        pepper=pepper,
         expires_at=expires_at,
+        scopes=[str(scope) for scope in scopes],
+        networks=list(networks),
         enabled=enabled,
     )
+    text = _seal_new(key)
     key.full_clean()
     key.save()
     key.allowed_models.set(allowed_models)
     return IssuedKey(key, text)
 
 
+@transaction.atomic
+def rotate_api_key(*, key: ApiKey, grace: timedelta) -> IssuedKey:
+    """Give a key a new text; the old one opens the same until the grace is over.
+
+    Another one that was still in its grace ends at once. Raises KeyHasEnded.
+    """
+    locked = ApiKey.objects.select_for_update().get(pk=key.pk)
+    if locked.revoked_at is not None:
+        raise KeyHasEnded
+    now = timezone.now()
+    locked.old_prefix, locked.old_digest, locked.old_pepper, locked.old_expires_at = (
+        (locked.prefix, locked.digest, locked.pepper, now + min(grace, LONGEST_GRACE))
+        if grace > timedelta(0)
+        else ("", None, None, None)
+    )
+    text = _seal_new(locked)
+    locked.rotated_at = now
+    locked.save()
+    announce_keys([locked.pk])
+    return IssuedKey(locked, text)
+
+
 def revoke_api_keys(*, keys: Iterable[ApiKey]) -> int:
-    """End keys for good; give how many were still alive. Every process knows within a second."""
-    alive = ApiKey.objects.filter(pk__in=[key.pk for key in keys], revoked_at__isnull=True)
-    return alive.update(revoked_at=timezone.now(), enabled=False)
+    """End keys for good, and what they have open; give how many were still alive."""
+    chosen = [key.pk for key in keys]
+    alive = ApiKey.objects.filter(pk__in=chosen, revoked_at__isnull=True)
+    num_revoked = alive.update(revoked_at=timezone.now(), enabled=False)
+    announce_keys(chosen)
+    return num_revoked
+
+
+def switch_api_keys(*, keys: Iterable[ApiKey], enabled: bool) -> int:
+    """Have keys refused for a while, or no more; give how many changed. Revoked ones stay so."""
+    chosen = [key.pk for key in keys]
+    others = ApiKey.objects.filter(pk__in=chosen, revoked_at__isnull=True, enabled=not enabled)
+    num_switched = others.update(enabled=enabled)
+    announce_keys(chosen)
+    return num_switched
+
+
+def _seal_new(key: ApiKey) -> str:
+    """Give a key a new text."""
+    text, pepper = make_key_text(), newest_pepper()
+    key.prefix, key.digest, key.pepper = read_prefix(text), seal(text, pepper), pepper
+    return text

@@ -14,7 +14,9 @@ from rest_framework.views import APIView
 
 from inference.relay.answers import Claim
 from llamero import dispatch
+from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
+from llamero.accounts.uses import uses
 from llamero.api.idempotency import answer_once, read_claim
 from llamero.api.paths import Dialect
 from llamero.api.resuming import retell_run
@@ -45,11 +47,17 @@ class AsyncAPIView(APIView):
     """
 
     dialect: Dialect = Dialect.OPENAI
+    # What a key must be for; ``needed_scope`` where that depends on the method.
+    scope: Scope = Scope.INFERENCE
     content_negotiation_class = AnyAccept
     renderer_classes = (JSONRenderer,)
     # The deployment whose slots a request will wait for; set by ``prepare``.
     waits_at: str = ""
     _claim: Claim | None = None
+
+    def needed_scope(self, method: str) -> Scope:
+        """Give what a key must be for to use a method."""
+        return self.scope
 
     def prepare(self, request: Request) -> None:
         """Do what blocks, before the handler: read the body, validate, look models up."""
@@ -66,6 +74,7 @@ class AsyncAPIView(APIView):
             handler = self._find_handler(request)
             if request.method != "OPTIONS":
                 await run_in_thread(partial(self._prepare, request))
+                uses.write_soon()
             response = await self._answer(request, partial(self._handle, handler, request))
         except Exception as error:
             response = self.handle_exception(error)

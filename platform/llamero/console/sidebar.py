@@ -12,6 +12,7 @@ ICONS = {
     "ModelFile": "draft",
     "Deployment": "rocket_launch",
     "ApiKey": "key",
+    "Team": "groups",
     "User": "person",
     "Group": "group",
     "Node": "dns",

@@ -1,0 +1,214 @@
+"""Keys in the admin: made once, shown once, then only switched, limited, rotated or revoked."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.defaultfilters import pluralize
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+from unfold.decorators import action, display
+
+from llamero.accounts.admin.forms import ApiKeyForm, RotationForm, TeamKeyForm
+from llamero.accounts.admin.state_filter import StateFilter
+from llamero.accounts.admin.team_rights import TeamRightsMixin, administered_teams
+from llamero.accounts.models import ApiKey, KeyState
+from llamero.accounts.services import (
+    IssuedKey,
+    KeyHasEnded,
+    issue_api_key,
+    revoke_api_keys,
+    rotate_api_key,
+    switch_api_keys,
+)
+
+_LABELS = {
+    KeyState.ACTIVE: "success",
+    KeyState.DISABLED: "warning",
+    KeyState.EXPIRED: "warning",
+    KeyState.OWNERLESS: "warning",
+    KeyState.REVOKED: "danger",
+}
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(TeamRightsMixin):
+    """Nothing here can show or change a key once its first page is gone."""
+
+    form = ApiKeyForm
+    list_display = ("name", "shown_prefix", "owner", "state_label", "expires_at", "last_used_at")
+    list_filter = (StateFilter, "team", "pepper")
+    search_fields = ("name", "prefix", "old_prefix", "user__username", "team__name")
+    filter_horizontal = ("allowed_models",)
+    list_select_related = ("user", "team")
+    actions = ("revoke", "disable", "enable")
+    actions_detail = ("rotate",)
+    fields = (
+        "name",
+        "user",
+        "team",
+        "enabled",
+        "expires_at",
+        "allowed_models",
+        "scopes",
+        "networks",
+        "shown_prefix",
+        "old_key",
+        "state_label",
+        "created_at",
+        "last_used_at",
+        "rotated_at",
+        "revoked_at",
+    )
+    _add_fields = ("name", "user", "team", "expires_at", "allowed_models", "scopes", "networks")
+    _editable = ("name", "enabled", "expires_at", "allowed_models", "scopes", "networks")
+
+    @display(description="Key")  # type: ignore[untyped-decorator]
+    def shown_prefix(self, key: ApiKey) -> str:
+        """Show the public part."""
+        return key.shown_prefix
+
+    @display(description="Owner", ordering="user__username")  # type: ignore[untyped-decorator]
+    def owner(self, key: ApiKey) -> str:
+        """Show whose it is."""
+        return key.shown_owner
+
+    @display(description="Old key")  # type: ignore[untyped-decorator]
+    def old_key(self, key: ApiKey) -> str:
+        """Show what else opens, and for how long."""
+        if key.old_expires_at is None or key.old_expires_at <= timezone.now():
+            return "-"
+        return f"llm_{key.old_prefix}_… until {key.old_expires_at:%Y-%m-%d %H:%M} UTC"
+
+    @display(description="State", label=_LABELS)  # type: ignore[untyped-decorator]
+    def state_label(self, key: ApiKey) -> tuple[str, str]:
+        """Show what the key is worth."""
+        return key.state.value, str(key.state.label)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        """Read with each key whether its owner may call."""
+        return super().get_queryset(request).with_owner()  # type: ignore[attr-defined,no-any-return]
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """Offer team admins less."""
+        if self.is_confined(request):
+            kwargs["form"] = TeamKeyForm
+        return super().get_form(request, obj, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Ask a new key only for what its maker decides; a team's admin makes the team's own."""
+        if obj is not None:
+            return self.fields
+        return [one for one in self._add_fields if one != "user" or not self.is_confined(request)]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Fix the owner with the first save, and everything with a revocation."""
+        if obj is None:
+            return ()
+        editable = () if obj.revoked_at else self._editable
+        return tuple(name for name in self.fields if name not in editable)
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> Any:
+        """Search for users and teams, where one may see them all."""
+        return () if self.is_confined(request) else ("user", "team")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Offer team admins their teams."""
+        if db_field.name == "team" and self.is_confined(request):
+            kwargs["queryset"] = administered_teams(request.user)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer the admin's own user as the owner."""
+        return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
+
+    @sensitive_variables("issued")
+    def save_model(
+        self, request: HttpRequest, obj: ApiKey, form: "ModelForm[ApiKey]", change: bool
+    ) -> None:
+        """Issue a new key, keeping its text for this one response only."""
+        if change:
+            obj.save()
+            return
+        issued = issue_api_key(
+            user=obj.user,
+            team=obj.team,
+            name=obj.name,
+            expires_at=obj.expires_at,
+            scopes=obj.scopes,
+            networks=obj.networks,
+        )
+        obj.__dict__.update(issued.key.__dict__)
+        request.issued_key = issued  # type: ignore[attr-defined]
+
+    @sensitive_variables("issued")
+    def response_add(
+        self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the key on the page that answers the form: no redirect, so nothing stores it."""
+        issued: IssuedKey = request.issued_key  # type: ignore[attr-defined]
+        return self._show_once(request, issued, "API key created")
+
+    @action(description="Rotate", permissions=["change"])  # type: ignore[untyped-decorator]
+    @sensitive_variables("issued")
+    def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for how long the old key should work; then show the new one, this once."""
+        key = self.get_object(request, object_id)
+        if key is None:
+            raise Http404
+        form = RotationForm(request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            try:
+                issued = rotate_api_key(key=key, grace=form.grace)
+            except KeyHasEnded:
+                form.add_error(None, "This key was revoked, and stays so. Create another one.")
+            else:
+                self.log_change(request, key, f"Rotated; the old key ends in {form.grace}.")
+                return self._show_once(request, issued, "API key rotated")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Rotate {key}",
+            "opts": self.opts,
+            "api_key": key,
+            "form": form,
+        }
+        return TemplateResponse(request, "accounts/api_key_rotation.html", context)
+
+    @sensitive_variables("issued")
+    def _show_once(self, request: HttpRequest, issued: IssuedKey, title: str) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "opts": self.opts,
+            "api_key": issued.key,
+            "key_text": issued.secret_text,
+        }
+        response = TemplateResponse(request, "accounts/api_key_issued.html", context)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    @action(description="Revoke the selected keys", permissions=["change"])  # type: ignore[untyped-decorator]
+    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
+        """End the chosen keys for good."""
+        chosen = list(keys)
+        self._tell(request, chosen, revoke_api_keys(keys=chosen), "revoked")
+
+    @action(description="Disable the selected keys", permissions=["change"])  # type: ignore[untyped-decorator]
+    def disable(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
+        """Refuse the chosen keys for a while."""
+        chosen = list(keys)
+        self._tell(request, chosen, switch_api_keys(keys=chosen, enabled=False), "disabled")
+
+    @action(description="Enable the selected keys", permissions=["change"])  # type: ignore[untyped-decorator]
+    def enable(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
+        """Accept the chosen keys again, but for those that were revoked."""
+        chosen = list(keys)
+        self._tell(request, chosen, switch_api_keys(keys=chosen, enabled=True), "enabled")
+
+    def _tell(self, request: HttpRequest, keys: list[ApiKey], count: int, word: str) -> None:
+        for key in keys:
+            self.log_change(request, key, f"{word.capitalize()}.")
+        self.message_user(request, f"{count} key{pluralize(count)} {word}.", messages.SUCCESS)
