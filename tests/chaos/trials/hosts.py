@@ -15,12 +15,12 @@ from tests.chaos.system import Place, System, open_system
 from tests.chaos.tally import Tally
 from tests.chaos.trial import NotHere, Size, Trial
 from tests.chaos.trials.restarts import make_question
-from tests.models import fetch_smollm2
 from tests.processes import ROOT, child_environment, wait_until
 
 SUBNET = "10.213.77"
 CUT_SECONDS = 30.0
-NUM_STREAMS = 8
+NUM_STREAMS = 12
+NUM_TOKENS = 450
 END_SECONDS = 60.0
 
 
@@ -100,10 +100,7 @@ def open_network() -> Iterator[Network]:
 
 async def cut_worker(tally: Tally, size: Size) -> None:
     """The cable of a worker is pulled for half a minute: all its streams go on elsewhere."""
-    with (
-        open_network() as network,
-        open_system(network.control, network.workers, fetch_smollm2()) as system,
-    ):
+    with open_network() as network, open_system(network.control, network.workers) as system:
         places = {place.name: place for place in network.workers}
         for number in range(size.rounds):
             texts = await _ask_all(system, number)
@@ -144,7 +141,7 @@ asyncio.run(main())
 async def _ask_all(system: System, number: int) -> list[str]:
     """Have clients on the control host ask; gives texts, or what came instead."""
     place = system.control_place
-    bodies = [make_question(100 * number + one) for one in range(NUM_STREAMS)]
+    bodies = [make_question(100 * number + one, NUM_TOKENS) for one in range(NUM_STREAMS)]
     process = await asyncio.create_subprocess_exec(
         *place.prefix,
         sys.executable,

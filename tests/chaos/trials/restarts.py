@@ -56,11 +56,11 @@ class Load:
             self.tally.judge(known == answer.text, "a text differs from the undisturbed one")
 
 
-def make_question(number: int) -> dict[str, object]:
+def make_question(number: int, num_tokens: int = NUM_TOKENS) -> dict[str, object]:
     """Ask the tiny model, which never ends by itself."""
     prompt = [3 + token for token in make_prompt(number)]
     fields = {"temperature": 0, "ignore_eos": True, "stream_options": {"include_usage": True}}
-    return {"model": MODEL, "prompt": prompt, "max_tokens": NUM_TOKENS, "stream": True} | fields
+    return {"model": MODEL, "prompt": prompt, "max_tokens": num_tokens, "stream": True} | fields
 
 
 async def restart_everything(tally: Tally, size: Size) -> None:

@@ -3,7 +3,7 @@
 import time
 from itertools import chain
 
-from inference.protocol.events import Done, Event, PromptLogprobs, Tokens
+from inference.protocol.events import Done, Event, PromptLogprobs, TokenLogprob, Tokens
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ReplicaSpec, RuntimeProfile
 from inference.protocol.sampling import SamplingParams
@@ -29,6 +29,8 @@ PROMPTS = (
 # that was lost, or came twice, is far less likely than the best one.
 NEAR = 0.5
 FAR_SHARE = 0.02
+# Ends of text, which the streams are told to ignore.
+ENDS = (0, 2)
 
 
 def _make_specs(*, is_deterministic: bool) -> list[ReplicaSpec]:
@@ -110,7 +112,7 @@ async def _judge_likelihood(
         make_job(
             prompt_tokens=(*job.prompt_tokens, *_told(struck.get(job.id, []))[0]),
             max_tokens=1,
-            num_prompt_logprobs=1,
+            num_prompt_logprobs=1 + len(ENDS),
             deadline=time.time() + 120,
         )
         for job in jobs
@@ -120,9 +122,14 @@ async def _judge_likelihood(
     for job, judge in zip(jobs, judges, strict=True):
         parts = [one for one in found.get(judge.id, []) if isinstance(one, PromptLogprobs)]
         rows = list(chain.from_iterable(part.logprobs for part in parts))[len(job.prompt_tokens) :]
-        far = [row for row in rows if row.top[0].logprob - row.chosen.logprob > NEAR]
+        far = [row for row in rows if _best(row) - row.chosen.logprob > NEAR]
         is_valid = len(rows) == NUM_TOKENS and len(far) <= FAR_SHARE * len(rows)
         tally.judge(is_valid, f"{len(far)} of {len(rows)} tokens are not what the model would say")
+
+
+def _best(row: TokenLogprob) -> float:
+    """Give the log-probability of the likeliest token that was to be had."""
+    return max(one.logprob for one in row.top if one.id not in ENDS)
 
 
 def _told(events: list[Event]) -> tuple[tuple[int, ...], str]:
