@@ -146,5 +146,28 @@ def test_choices_differ_and_are_repeated_by_a_seed(client: openai.OpenAI, chat_m
     assert len(set(streamed.values())) > 1
 
 
+def test_a_request_that_is_sent_twice_is_answered_once(
+    client: openai.OpenAI, chat_model: str
+) -> None:
+    options: Any = {"model": chat_model, "messages": HI, "temperature": 1.5, "max_tokens": 8}
+    named = {"extra_headers": {"Idempotency-Key": "twice", "X-Request-Id": "mine"}}
+    first, second = (client.chat.completions.create(**options, **named) for _ in range(2))
+    assert first == second
+    assert first._request_id == "mine"
+    with pytest.raises(openai.UnprocessableEntityError) as reused:
+        client.chat.completions.create(**options, **named, seed=1)
+    assert reused.value.code == "idempotency_key_reused"
+    streams = [
+        [
+            (chunk.id, chunk.choices[0].delta.content)
+            for chunk in client.chat.completions.create(
+                **options, stream=True, extra_headers={"Idempotency-Key": "streamed"}
+            )
+        ]
+        for _ in range(2)
+    ]
+    assert streams[0] == streams[1]
+
+
 def _dot(one: list[float], other: list[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
