@@ -35,6 +35,8 @@ def main() -> int:
         document = narrow(httpx2.get(f"{llamero.base_url}/openapi.json").json())
         num_cases = max(1, options.cases // count_operations(document, options.only))
         code = run_schemathesis(llamero, document, num_cases, options)
+        for line in llamero.troubles:
+            print(line)
         if llamero.ask_canary() != expected:
             print("The canary's answer is another than before.")
             return 1

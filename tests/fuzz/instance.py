@@ -55,6 +55,12 @@ class FuzzedLlamero:
         """An API key."""
         return self._home.key()
 
+    @property
+    def troubles(self) -> list[str]:
+        """What the gateway's log complains about."""
+        lines = (self._home.folder / "log").read_text().splitlines()
+        return [line for line in lines if " ERROR " in line or "Traceback" in line]
+
     def ask_canary(self) -> str:
         """Ask what has one right answer; gives it."""
         headers = {"Authorization": f"Bearer {self.key}"}
