@@ -6,6 +6,7 @@ Words choose trials by promise or title. See docs/chaos.md.
 """
 
 import argparse
+import signal
 import sys
 
 from tests.chaos.trial import Outcome, Size, Trial, run_trial
@@ -29,6 +30,8 @@ def main() -> int:
         for trial in chosen:
             print(f"{trial.promise:<5} {trial.title} ({trial.rounds})")
         return 0
+    # Whoever ends this early gets no processes and namespaces left behind.
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(143))
     head = f"{'rounds':>6} {'tries':>7} {'struck':>7} {'failures':>8} {'seconds':>8}"
     print(f"{'promise':<{WIDTH}} {head}")
     failed = [trial for trial in chosen if not _run(trial, options.scale, options.full)]
