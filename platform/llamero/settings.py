@@ -67,6 +67,7 @@ CORS_ALLOW_HEADERS = [
     "x-conversation-id",
     "x-llamero-resumable",
     "x-llamero-run",
+    "x-conversation-id",
     # What Anthropic's own clients add.
     "anthropic-version",
     "anthropic-beta",
@@ -134,6 +135,7 @@ INSTALLED_APPS = [
     "channels",
     "llamero",
     "llamero.accounts",
+    "llamero.batches",
     "llamero.console",
     "llamero.control",
     "llamero.conversations",
@@ -202,6 +204,16 @@ RESPONSE_RETENTION_DAYS = max(0, env.int("LLAMERO_RESPONSE_DAYS", default=30))
 
 # Who tells the connection to the data plane which owners of open work may call no more.
 OWNER_REVIEW = "llamero.accounts.selectors.review_owners"
+# --- Files and batches ---
+# The largest file that a client may upload, and what the files of one key may take together.
+MAX_FILE_BYTES = env.int("LLAMERO_MAX_FILE_BYTES", default=200 * 2**20)
+KEY_FILE_BYTES = env.int("LLAMERO_KEY_FILE_BYTES", default=2 * 2**30)
+# How long files stay, and batches after their end.
+FILE_DAYS = env.int("LLAMERO_FILE_DAYS", default=30)
+# The most requests of one batch, and how many of all batches may run in a deployment at once.
+MAX_BATCH_LINES = env.int("LLAMERO_MAX_BATCH_LINES", default=50_000)
+BATCH_CONCURRENCY = max(1, env.int("LLAMERO_BATCH_CONCURRENCY", default=16))
+
 # Who tells the registry's pages how much memory the nodes have left.
 NODE_ROOMS = "llamero.control.rooms.read_rooms"
 # Folders whose files staff may import in the admin, separated by commas.
