@@ -79,23 +79,24 @@ class DemandBoard:
             self._redis.hset(NUMBERS, mapping=rows)
 
 
-class ControllerLease:
-    """Lets one control worker decide at a time; another takes over when it is gone."""
+class Lease:
+    """Lets one control worker do a thing at a time; another takes over when it is gone."""
 
-    def __init__(self, redis: SyncRedis) -> None:
+    def __init__(self, redis: SyncRedis, key: str = CONTROLLER) -> None:
         self._redis = redis
+        self._key = key
         self._name = uuid.uuid4().hex
 
     def hold(self) -> bool:
         """Take or renew the lease; False while another has it."""
-        if self._redis.set(CONTROLLER, self._name, nx=True, ex=LEASE_SECONDS):
+        if self._redis.set(self._key, self._name, nx=True, ex=LEASE_SECONDS):
             return True
-        holder = self._redis.get(CONTROLLER)
+        holder = self._redis.get(self._key)
         if holder is None or text_of(holder) != self._name:
             return False
-        return bool(self._redis.expire(CONTROLLER, LEASE_SECONDS))
+        return bool(self._redis.expire(self._key, LEASE_SECONDS))
 
     def let_go(self) -> None:
-        """Let another one decide at once."""
-        if self._redis.get(CONTROLLER) == self._name.encode():
-            self._redis.delete(CONTROLLER)
+        """Let another one do it at once."""
+        if self._redis.get(self._key) == self._name.encode():
+            self._redis.delete(self._key)

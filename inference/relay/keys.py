@@ -35,6 +35,7 @@ PREFIXES = {
     "CONVERSATION": "lm:talk:",  # hash of the last run that a client gave this name, by owner
     "ANSWER": "lm:answer:",  # hash of the answer to an idempotency key, by owner and digest
     "ANSWERS": "lm:answers:",  # zset of an owner's kept answers with their sizes, by their end
+    "WRONG": "lm:wrong:",  # how many wrong API keys came from a place
     "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
     "TEXT": "lm:text:",  # list of a deployment's questions about text
     "TEXT_END": "lm:textend:",  # list that calls back a replica's threads that wait there
@@ -57,6 +58,7 @@ SWEEP = "lm:sweep"  # hash: since when sweeps run without a break
 USED = "lm:used"  # zset of deployments by their last use
 OUTLOOK = "lm:outlook"  # hash: deployment -> what the controller says of its replicas
 CONTROLLER = "lm:controller"  # who decides, while it does
+BATCHES = "lm:batches"  # who runs batches, while it does
 NUMBERS = "lm:numbers"  # hash: deployment -> the number of its next replica
 
 WHOLE = {

@@ -8,4 +8,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llamero.settings")
 
 app = Celery("llamero")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["llamero.control", "llamero.conversations", "models_registry"])
+app.autodiscover_tasks(
+    ["llamero.batches", "llamero.control", "llamero.conversations", "models_registry"]
+)

@@ -96,6 +96,10 @@ CORS_PREFLIGHT_MAX_AGE = 3600
 # How long a gateway that is told to stop lets answers go on, while new requests go elsewhere.
 WEB_DRAIN_SECONDS = env.float("LLAMERO_WEB_DRAIN_SECONDS", default=0.0)
 
+# So many wrong API keys may come from one address in a minute, before it is told to wait; 0: any.
+# Whoever shows a good key is served all the same.
+WRONG_KEYS_PER_MINUTE = env.int("LLAMERO_WRONG_KEYS_PER_MINUTE", default=30)
+
 # --- Metrics: any API key reads those of its models at /metrics; this token reads all ---
 METRICS_TOKEN = env.str("LLAMERO_METRICS_TOKEN", default="")
 

@@ -18,6 +18,8 @@ ICONS = {
     "Node": "dns",
     "NodeToken": "vpn_key",
     "StoredResponse": "chat",
+    "StoredFile": "description",
+    "Batch": "stacks",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from inference.relay.connect import UNREACHABLE, RedisError, SyncRedis
-from inference.relay.demand import ControllerLease, DemandBoard
+from inference.relay.demand import DemandBoard, Lease
 from inference.relay.desired import DesiredState
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import waiting_counts
@@ -26,11 +26,11 @@ class Controller:
     """Decides once a second while it holds the lease; another control worker's stands by."""
 
     memory: Memory = field(default_factory=Memory)
-    lease: ControllerLease | None = None
+    lease: Lease | None = None
 
     def reconcile(self, redis: SyncRedis) -> None:
         """Tell each node what to run, and record each deployment's state where it changed."""
-        self.lease = self.lease or ControllerLease(redis)
+        self.lease = self.lease or Lease(redis)
         if not self.lease.hold():
             self.memory = Memory()
             return

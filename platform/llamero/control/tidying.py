@@ -1,6 +1,7 @@
-"""Have registry and stored responses cleaned up now and then, by whichever control loop comes first."""
+"""Have what is kept for a while cleaned up now and then, by whichever control loop comes first."""
 
 from inference.relay.connect import SyncRedis
+from llamero.batches.tasks import tidy_files_task
 from llamero.conversations.tasks import tidy_responses_task
 from models_registry.tasks import tidy_registry_task
 
@@ -13,3 +14,4 @@ def tidy(redis: SyncRedis) -> None:
     if redis.set(TIDIED, 1, nx=True, ex=PERIOD_SECONDS):
         tidy_registry_task.delay()
         tidy_responses_task.delay()
+        tidy_files_task.delay()

@@ -10,6 +10,7 @@ from django.conf import settings
 from inference.health.port import open_health_port
 from inference.relay.connect import connect
 from llamero.api.responses.settling import settle_responses
+from llamero.batches.running.runner import BatchRunner
 from llamero.celery import app
 from llamero.control.loop import ControlLoop
 from llamero.control.quarantining import quarantine
@@ -35,12 +36,15 @@ def run_control_worker(name: str) -> int:
         connect(settings.REDIS_URL, max_connections=4),
         (controller.reconcile, reap, settle_responses, quarantine, tidy, tasks.look),
     )
-    open_health_port({**loop.live, "tasks": tasks.judge}, loop.ready)
+    batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
+    open_health_port({**loop.live, **batches.live, "tasks": tasks.judge}, loop.ready)
 
     def begin(**_: Any) -> None:
         loop.start()
+        batches.start()
 
     def end(**_: Any) -> None:
+        batches.stop()
         loop.stop()
         controller.let_go()
 

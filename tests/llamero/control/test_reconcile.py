@@ -4,7 +4,7 @@ import pytest
 
 from inference.protocol.replicas import Prospect, ReplicaState
 from inference.relay.connect import SyncRedis, connect
-from inference.relay.demand import ControllerLease, DemandBoard
+from inference.relay.demand import DemandBoard, Lease
 from inference.relay.desired import DesiredState
 from inference.relay.gateway import read_outlook
 from inference.relay.keys import OUTLOOK
@@ -50,7 +50,7 @@ def test_a_node_is_told_and_the_state_written_back(
 def test_two_controllers_take_turns(redis: SyncRedis, deployment: Deployment) -> None:
     desired = DesiredState(redis)
     desired.beat_node(make_node("n1"))
-    other = ControllerLease(redis)
+    other = Lease(redis)
     assert other.hold()
     controller = Controller()
     controller.reconcile(redis)

@@ -1,4 +1,4 @@
-"""Registry and stored responses are cleaned up once a period, however many control loops run."""
+"""Registry, stored responses and files are cleaned up once a period, however many loops run."""
 
 import pytest
 
@@ -12,9 +12,10 @@ def test_a_clean_up_is_asked_for_once_a_period(
     asked: list[str] = []
     monkeypatch.setattr(tidying.tidy_registry_task, "delay", lambda: asked.append("registry"))
     monkeypatch.setattr(tidying.tidy_responses_task, "delay", lambda: asked.append("responses"))
+    monkeypatch.setattr(tidying.tidy_files_task, "delay", lambda: asked.append("files"))
     redis = connect(valkey_url)
     redis.delete(tidying.TIDIED)
     tidying.tidy(redis)
     tidying.tidy(redis)
-    assert asked == ["registry", "responses"]
+    assert asked == ["registry", "responses", "files"]
     assert 0 < redis.ttl(tidying.TIDIED) <= tidying.PERIOD_SECONDS

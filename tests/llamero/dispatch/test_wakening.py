@@ -7,7 +7,7 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import Outlook, Prospect
 from inference.protocol.text import Detokenize, Detokenized
-from inference.relay.demand import ControllerLease, DemandBoard
+from inference.relay.demand import DemandBoard, Lease
 from llamero.dispatch import wakening
 from tests.inference.relay.fakes import make_job
 from tests.llamero.dispatch.test_questions import answer_one
@@ -17,7 +17,7 @@ from tests.llamero.dispatch.test_questions import answer_one
 def board(replica):
     """A deployment that sleeps, and a controller that is at work."""
     replica.registry.remove(replica.name)
-    assert ControllerLease(replica.redis).hold()
+    assert Lease(replica.redis).hold()
     board = DemandBoard(replica.redis)
     board.publish({"chat": Outlook(prospect=Prospect.COMING)})
     return board

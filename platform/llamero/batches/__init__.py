@@ -1,0 +1,1 @@
+"""Requests that may wait a day: files of them, what became of each, and who runs them."""
