@@ -68,7 +68,7 @@ def _import(lab: Lab, path: Path, slug: str) -> list[str] | None:
 
 
 async def fail_to_load(tally: Tally, size: Size) -> None:
-    """Replicas whose files are missing, no models, cut off or others, or whose GPU is not there."""
+    """Replicas whose files are missing, no models, cut off or others, or whose draft is none."""
     good = make_specs()
     async with open_lab(*good) as lab:
         bad = _make_bad_specs(lab.folder)
@@ -93,11 +93,12 @@ def _make_bad_specs(folder: Path) -> list[ReplicaSpec]:
     write_tiny_model(whole)
     garbage.write_bytes(b"GGUF" + bytes(4096))
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-    no_gpu = msgspec.structs.replace(make_spec().profile, split_mode="none", main_gpu=7)
+    drafted = msgspec.structs.replace(make_spec().profile, speculation="draft")
     files = {"missing": folder / "none.gguf", "garbage": garbage, "cut": cut}
     specs = [make_spec(name, files=(str(path),)) for name, path in files.items()]
     specs.append(make_spec("wrong", files=(str(whole),), sha256=("0" * 64,)))
-    specs.append(make_spec("no-gpu", files=(str(whole),), profile=no_gpu))
+    no_draft = {"profile": drafted, "draft_files": (str(garbage),)}
+    specs.append(make_spec("no-draft", files=(str(whole),), **no_draft))
     return [msgspec.structs.replace(spec, deployment=f"bad-{spec.replica}") for spec in specs]
 
 
