@@ -193,7 +193,13 @@ async def _go_on(run: GenerationRun, run_id: str, conversation: str, caller: Cal
             "The last stream of this conversation still goes on. Resume it or end it, "
             f"or send another {CONVERSATION_HEADER}."
         )
-        raise LlameroError(409, "conversation_busy", message, param=CONVERSATION_HEADER)
+        raise LlameroError(
+            409,
+            "conversation_busy",
+            message,
+            param=CONVERSATION_HEADER,
+            error_type="invalid_request_error",
+        )
     except BaseException:
         await run.cancel()
         await run.close()

@@ -64,6 +64,7 @@ async def test_one_that_goes_on_is_no_other(dispatcher: FakeDispatcher) -> None:
     refused = await post("/v1/chat/completions", CHAT, headers=TALK)
     assert refused.status == 409
     assert refused.error["code"] == "conversation_busy"
+    assert refused.error["type"] == "invalid_request_error"
     assert refused.error["param"] == "X-Conversation-Id"
     assert dispatcher.streams[-1].is_cancelled
     assert dispatcher.streams[-1].is_closed
