@@ -24,6 +24,7 @@ class ErrorCode(StrEnum):
     PLUGIN_FAILED = "plugin_failed"
     REQUEST_CANCELLED = "request_cancelled"
     STREAM_DETACHED = "stream_detached"
+    KEY_REVOKED = "key_revoked"
     INTERNAL_ERROR = "internal_error"
 
 

@@ -9,6 +9,7 @@ import msgspec
 from inference.protocol.text import TextReply
 from inference.relay.frames import EventFrame, decode_message
 from inference.relay.keys import gateway_channel
+from inference.relay.rights import RIGHTS_CHANNEL, read_owners
 from inference.relay.wire import Wire, open_wire
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,7 @@ class Subscriber:
     """Hands each message to ``on_message`` in the event loop, as long as ``run`` runs.
 
     ``on_link`` is called after each (re)subscription: messages sent before it may be missing.
+    ``on_rights`` is called with owners whose rights have changed.
     """
 
     def __init__(
@@ -30,11 +32,13 @@ class Subscriber:
         gateway: str,
         on_message: Callable[[list[EventFrame] | TextReply], None],
         on_link: Callable[[], None],
+        on_rights: Callable[[frozenset[str]], None],
     ) -> None:
         self._url = url
         self._channel = gateway_channel(gateway)
         self._on_message = on_message
         self._on_link = on_link
+        self._on_rights = on_rights
         self.is_linked = asyncio.Event()
 
     async def run(self) -> None:
@@ -54,7 +58,8 @@ class Subscriber:
     async def _attend(self, wire: Wire) -> None:
         """Subscribe, then stay until the link breaks. Silence is tested with a ping."""
         try:
-            wire.send("SUBSCRIBE", self._channel)
+            # The gateway's own comes last: when that is confirmed, so is the other.
+            wire.send("SUBSCRIBE", RIGHTS_CHANNEL, self._channel)
             num_heard = -1
             while not wire.closed.done():
                 await asyncio.wait((wire.closed,), timeout=PING_SECONDS)
@@ -70,16 +75,19 @@ class Subscriber:
 
     def _hear(self, reply: object) -> None:
         match reply:
-            case [b"message", _, bytes(raw)]:
-                self._deliver(raw)
-            case [b"subscribe", *_]:
+            case [b"message", channel, bytes(raw)]:
+                self._deliver(channel, raw)
+            case [b"subscribe", channel, _] if channel == self._channel.encode():
                 self.is_linked.set()
                 self._on_link()
             case Exception():
                 logger.error("the event link was refused: %s", reply)
 
-    def _deliver(self, raw: bytes) -> None:
+    def _deliver(self, channel: object, raw: bytes) -> None:
         try:
+            if channel == RIGHTS_CHANNEL.encode():
+                self._on_rights(read_owners(raw))
+                return
             message = decode_message(raw)
         except msgspec.DecodeError as error:
             # The stream keeps the events; they are read again when the gap shows.

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -14,9 +15,11 @@ from rest_framework.views import APIView
 
 from inference.relay.answers import Claim
 from llamero import dispatch
+from llamero.accounts.authentication import read_key
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
 from llamero.accounts.uses import uses
+from llamero.accounts.wrong_keys import refuse_wrong_key
 from llamero.api.idempotency import answer_once, read_claim
 from llamero.api.paths import Dialect
 from llamero.api.resuming import retell_run
@@ -53,6 +56,8 @@ class AsyncAPIView(APIView):
     renderer_classes = (JSONRenderer,)
     # The deployment whose slots a request will wait for; set by ``prepare``.
     waits_at: str = ""
+    # What tells one body from another, where it is not kept in memory; set by ``prepare``.
+    body_digest: bytes | None = None
     _claim: Claim | None = None
 
     def needed_scope(self, method: str) -> Scope:
@@ -76,6 +81,8 @@ class AsyncAPIView(APIView):
                 await run_in_thread(partial(self._prepare, request))
                 uses.write_soon()
             response = await self._answer(request, partial(self._handle, handler, request))
+        except AuthenticationFailed as error:
+            response = self.handle_exception(await _refuse_key(request, error))
         except Exception as error:
             response = self.handle_exception(error)
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
@@ -124,7 +131,14 @@ class AsyncAPIView(APIView):
     def _prepare(self, request: Request) -> None:
         self.initial(request)
         self.prepare(request)
-        self._claim = read_claim(request._request, request.auth)
+        self._claim = read_claim(request._request, request.auth, self.body_digest)
+
+
+async def _refuse_key(request: Request, error: AuthenticationFailed) -> Exception:
+    """Give what a request without a good key is answered with."""
+    address = request.META.get("REMOTE_ADDR") or ""
+    refusal = await refuse_wrong_key(address) if read_key(request) else None
+    return refusal or error
 
 
 def caller_of(request: Request) -> Caller:

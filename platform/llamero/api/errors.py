@@ -49,6 +49,7 @@ _ENGINE_STATUS = {
     ErrorCode.PLUGIN_FAILED: 500,
     ErrorCode.REQUEST_CANCELLED: 409,
     ErrorCode.STREAM_DETACHED: 409,
+    ErrorCode.KEY_REVOKED: 401,
     ErrorCode.INTERNAL_ERROR: 500,
 }
 _ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 
 from inference.protocol.text import JoinPairs
 from llamero import dispatch
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.embedding_jobs import compute_vectors
 from llamero.api.model_choice import RERANK
@@ -23,6 +24,7 @@ _UNSCALED = -1
 class RerankView(NativeView):
     """Score documents for a query, best first."""
 
+    scope = Scope.EMBEDDINGS
     serializer_class = RerankSerializer
 
     def prepare(self, request: Request) -> None:

@@ -24,9 +24,11 @@ from inference.relay.gateway import (
     broker_unavailable,
 )
 from inference.relay.subscriber import Subscriber
+from inference.relay.wrong_keys import WrongKeyRelay
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.questions import Questions
 from llamero.dispatch.refusals import Refusals
+from llamero.dispatch.rights import Rights
 from llamero.dispatch.statuses import Statuses
 from llamero.dispatch.stream import JobStream
 from llamero.dispatch.tickets import TicketOffice, send_ticket
@@ -55,6 +57,7 @@ class Dispatcher:
         self._relay = GatewayRelay(self._redis)
         self._answers = AnswerRelay(self._relay)
         self._conversations = ConversationRelay(self._relay)
+        self._wrong_keys = WrongKeyRelay(self._relay)
         self._streams: dict[str, JobStream] = {}
         self._tickets = TicketOffice(publish_ticket)
         self._farewells = Farewells(self._relay)
@@ -65,8 +68,13 @@ class Dispatcher:
         self._watcher = Watcher(
             self._relay, self.gateway_id, self._streams, self._farewells, self._tickets
         )
+        self._rights = Rights(self._streams, self._farewells)
         self._subscriber = Subscriber(
-            redis_url, self.gateway_id, self._on_message, self._watcher.reread_all
+            redis_url,
+            self.gateway_id,
+            self._on_message,
+            self._watcher.reread_all,
+            self._rights.name,
         )
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -232,6 +240,18 @@ class Dispatcher:
         self._start()
         return self._conversations
 
+    @property
+    def wrong_keys(self) -> WrongKeyRelay:
+        """How many wrong API keys came from where."""
+        self._start()
+        return self._wrong_keys
+
+    @property
+    def rights(self) -> Rights:
+        """What ends when somebody may call no more."""
+        self._start()
+        return self._rights
+
     async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
         """Stop jobs wherever they are followed; False where none of them is known any more."""
         await self._link()
@@ -259,6 +279,7 @@ class Dispatcher:
         )
         self._streams[job.id] = stream
         self._watcher.start_watching()
+        self._rights.start_watching()
         return stream
 
     def _start(self) -> None:
@@ -268,6 +289,7 @@ class Dispatcher:
             self._tasks = [
                 loop.create_task(self._listen()),
                 loop.create_task(self._watcher.run()),
+                loop.create_task(self._rights.run()),
             ]
 
     async def _listen(self) -> None:

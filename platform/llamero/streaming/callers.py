@@ -9,8 +9,9 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.http import HttpRequest, parse_cookie
 
-from llamero.accounts.authentication import read_bearer
-from llamero.accounts.selectors import Caller, find_caller
+from llamero.accounts.authentication import find_caller_at, read_bearer
+from llamero.accounts.callers import user_owner
+from llamero.accounts.selectors import Caller
 from llamero.streaming.origins import Scope, read_header
 
 SUBPROTOCOL = "llamero.v1"
@@ -36,9 +37,9 @@ async def identify(find: Callable[[], Caller | None]) -> Identity | None:
     return Identity(caller, find) if caller is not None else None
 
 
-async def identify_by_key(key: str) -> Identity | None:
-    """Find whose key this is; None for any key that is not good."""
-    return await identify(lambda: find_caller(key))
+async def identify_by_key(key: str, address: str) -> Identity | None:
+    """Find whose key this is; None for any key that is not good, or not at this address."""
+    return await identify(lambda: find_caller_at(key, address))
 
 
 async def identify_by_session(session_key: str) -> Identity | None:
@@ -57,6 +58,12 @@ def read_offered_key(scope: Scope) -> str | None:
     return None
 
 
+def read_address(scope: Scope) -> str:
+    """Give the address of the client; empty where there is none."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
 def read_session_key(scope: Scope) -> str | None:
     """Give the session's key from the cookies of the handshake."""
     cookies = parse_cookie(read_header(scope, b"cookie") or "")
@@ -70,4 +77,4 @@ def find_session_caller(session_key: str) -> Caller | None:
     user = get_user(request)
     if not (user.is_authenticated and user.is_active and user.is_staff):
         return None
-    return Caller(user=user, key_id=None, owner=f"user:{user.pk}")
+    return Caller(user=user, key_id=None, owner=user_owner(user.pk))

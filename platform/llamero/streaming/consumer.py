@@ -9,8 +9,13 @@ from uuid import uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
+from rest_framework.exceptions import PermissionDenied
 
+from llamero import dispatch
+from llamero.accounts.permissions import check_scope
+from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
+from llamero.accounts.wrong_keys import refuse_wrong_key
 from llamero.api.errors import describe_exception
 from llamero.errors import InvalidValue, LlameroError
 from llamero.streaming import frames
@@ -19,6 +24,7 @@ from llamero.streaming.callers import (
     Identity,
     identify_by_key,
     identify_by_session,
+    read_address,
     read_offered_key,
     read_session_key,
 )
@@ -28,8 +34,9 @@ from llamero.streaming.origins import has_allowed_host, has_own_origin
 
 logger = logging.getLogger(__name__)
 
-UNAUTHENTICATED = 4401
 NO_SUCH_PATH = 4404
+# By the status of the error that is told before.
+CLOSE_CODES = {401: 4401, 403: 4403, 429: 4429}
 AUTH_TIMEOUT_SECONDS = 5.0
 RECHECK_SECONDS = 3.0
 UNKNOWN_CALLER = LlameroError(401, "invalid_api_key", "Sign in, or give a valid API key.")
@@ -45,12 +52,14 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._jobs: dict[str, ChatJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
+        self._leave: Callable[[], None] = lambda: None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one socket; nothing it started outlives it, whatever ends it."""
         try:
             await super().__call__(scope, receive, send)
         finally:
+            self._leave()
             for task in self._tasks:
                 task.cancel()
 
@@ -67,7 +76,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         offered = self.scope.get("subprotocols", ())
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
         if key is not None:
-            await self._welcome(await identify_by_key(key))
+            await self._enter_by_key(key)
         elif session_key is not None:
             await self._welcome(await identify_by_session(session_key))
         else:
@@ -149,6 +158,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             if caller is None:
                 await self._refuse(REVOKED)
             else:
+                check_scope(caller, Scope.INFERENCE)
                 await job.run(caller)
         except Exception as error:
             await self._send_frame(frames.describe_error(describe_exception(error), job_id))
@@ -157,20 +167,41 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _authenticate(self, frame: frames.ClientFrame) -> None:
         if isinstance(frame, frames.AuthFrame):
-            await self._welcome(await identify_by_key(frame.key))
+            await self._enter_by_key(frame.key)
         else:
             await self._refuse(UNKNOWN_CALLER)
+
+    async def _enter_by_key(self, key: str) -> None:
+        """Let the owner of a key in; an address with many wrong ones is told to wait."""
+        address = read_address(self.scope)
+        identity = await identify_by_key(key, address)
+        if identity is None:
+            await self._refuse(await refuse_wrong_key(address) or UNKNOWN_CALLER)
+        else:
+            await self._welcome(identity)
 
     async def _welcome(self, identity: Identity | None) -> None:
         if identity is None:
             await self._refuse(UNKNOWN_CALLER)
             return
+        try:
+            check_scope(identity.caller, Scope.INFERENCE)
+        except PermissionDenied as error:
+            await self._refuse(describe_exception(error))
+            return
         self._identity = identity
-        self._spawn(self._watch(identity))
+        rights = dispatch.get_dispatcher().rights
+        self._leave = rights.follow(identity.caller.owner, self._lose_rights)
+        if identity.caller.key_id is None:
+            self._spawn(self._watch(identity))
         await self._send_frame(frames.Hello())
 
+    def _lose_rights(self) -> None:
+        """Say so, and end all that runs."""
+        self._spawn(self._refuse(REVOKED))
+
     async def _watch(self, identity: Identity) -> None:
-        """End running chats soon after their caller lost the right to run them."""
+        """End running chats soon after a session has ended, of which nobody is told."""
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
             try:
@@ -195,7 +226,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         self._is_closing = True
         await self.send(text_data=frames.encode_frame(frames.describe_error(error)))
-        await self.close(code=UNAUTHENTICATED)
+        await self.close(code=CLOSE_CODES[error.status])
         current = asyncio.current_task()
         for task in self._tasks - {current}:
             task.cancel()

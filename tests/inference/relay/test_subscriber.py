@@ -30,7 +30,7 @@ def tcp_broker(tmp_path_factory):
 async def test_messages_arrive_over_tcp_and_after_a_cut(tcp_broker):
     heard: asyncio.Queue = asyncio.Queue()
     linked = asyncio.Semaphore(0)
-    subscriber = Subscriber(tcp_broker.url, "gw", heard.put_nowait, linked.release)
+    subscriber = Subscriber(tcp_broker.url, "gw", heard.put_nowait, linked.release, print)
     task = asyncio.create_task(subscriber.run())
     async with asyncio.timeout(10):
         await linked.acquire()
@@ -48,7 +48,7 @@ async def test_messages_arrive_over_tcp_and_after_a_cut(tcp_broker):
 
 async def test_a_wrong_password_is_no_link(tcp_broker, caplog):
     url = tcp_broker.url.replace("s3cret", "wrong")
-    subscriber = Subscriber(url, "gw", print, print)
+    subscriber = Subscriber(url, "gw", print, print, print)
     task = asyncio.create_task(subscriber.run())
     async with asyncio.timeout(10):
         while "refused" not in caplog.text:

@@ -97,6 +97,16 @@ class FakeStream(PlayedStream):
             self._task.cancel()
 
 
+class FakeWrongKeys:
+    """Counts the same for all addresses."""
+
+    number = 0
+
+    async def count(self, place: str) -> tuple[int, float]:
+        self.number += 1
+        return self.number, 42.0
+
+
 class FakeDispatcher:
     """Answers like the real one. Tokens are code points; ``script`` makes the events of a job."""
 
@@ -106,6 +116,7 @@ class FakeDispatcher:
         self.jobs: list[Any] = []
         self.answers = FakeAnswers()
         self.conversations = FakeConversations()
+        self.wrong_keys = FakeWrongKeys()
         self.kept: dict[tuple[str, str], bytes] = {}
         self.cancelled: list[str] = []
         self.streams: list[FakeStream] = []

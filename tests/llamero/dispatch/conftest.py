@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from pytest_django import Settings
 
 from inference.protocol.events import Event
 from inference.relay.connect import SyncRedis, connect
@@ -50,6 +51,12 @@ def replica(broker: Broker) -> Iterator[Replica]:
         replica.beat()
         yield replica
         replica.inbox.close()
+
+
+@pytest.fixture(autouse=True)
+def without_database(settings: Settings) -> None:
+    """Owners are made up."""
+    settings.OWNER_REVIEW = "tests.llamero.dispatch.reviewing.review"
 
 
 @pytest.fixture(autouse=True)

@@ -128,6 +128,6 @@ async def test_a_gateway_whose_tasks_end_says_so(dispatcher, replica, monkeypatc
     monkeypatch.setattr(watcher, "STUCK_SECONDS", -1.0)
     assert "were not looked after" in dispatcher.trouble
     dispatcher._tasks[1].cancel()
-    await asyncio.wait(dispatcher._tasks[1:])
+    await asyncio.wait(dispatcher._tasks[1:2])
     assert dispatcher.trouble == "a task that reads events has ended"
     await job_stream.close()

@@ -1,7 +1,7 @@
 """A data plane without engine or broker: it answers as told, and remembers what it was asked."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 from inference.protocol.errors import EngineError
@@ -116,6 +116,35 @@ class ReplayedStream(PlayedStream):
         self.is_closed = True
 
 
+class FakeRights:
+    """Who follows which owner."""
+
+    def __init__(self) -> None:
+        self.followers: dict[str, list[Callable[[], None]]] = {}
+
+    def follow(self, owner: str, end: Callable[[], None]) -> Callable[[], None]:
+        """Remember who is to be told."""
+        followers = self.followers.setdefault(owner, [])
+        followers.append(end)
+        return lambda: followers.remove(end) if end in followers else None
+
+    def end(self, owner: str) -> None:
+        """Tell all followers of an owner."""
+        for follower in tuple(self.followers[owner]):
+            follower()
+
+
+class FakeWrongKeys:
+    """Counts the same for all addresses."""
+
+    number = 0
+
+    async def count(self, place: str) -> tuple[int, float]:
+        """Count one more."""
+        self.number += 1
+        return self.number, 60.0
+
+
 @dataclass
 class FakeDispatcher:
     """What the gateway asks for, without a data plane behind it."""
@@ -131,6 +160,8 @@ class FakeDispatcher:
     questions: list[RenderChat] = field(default_factory=list)
     streams: list[FakeStream] = field(default_factory=list)
     kept: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    rights: FakeRights = field(default_factory=FakeRights)
+    wrong_keys: FakeWrongKeys = field(default_factory=FakeWrongKeys)
 
     async def ask(
         self, deployment: str, question: RenderChat, *, timeout: float = 10.0

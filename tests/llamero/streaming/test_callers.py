@@ -7,8 +7,10 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from pytest_django import Settings
 
-from llamero.accounts.selectors import recent_callers
-from llamero.accounts.services import IssuedKey, revoke_api_keys
+from llamero.accounts import wrong_keys
+from llamero.accounts.scopes import Scope
+from llamero.accounts.selectors import recent_callers, review_owners
+from llamero.accounts.services import IssuedKey, issue_api_key, revoke_api_keys
 from llamero.streaming import consumer
 from tests.llamero.streaming.conftest import (
     OWN_ORIGIN,
@@ -188,9 +190,7 @@ async def test_revoking_a_key_ends_its_running_chats(
     issued: IssuedKey,
     dispatcher: FakeDispatcher,
     connect: Connect,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(consumer, "RECHECK_SECONDS", 0.05)
     dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.05
     watched = await connect((b"authorization", f"Bearer {issued.secret_text}".encode()))
     await watched.connect()
@@ -198,11 +198,67 @@ async def test_revoking_a_key_ends_its_running_chats(
     await receive_until(watched, "delta")
 
     await sync_to_async(revoke_api_keys)(keys=[issued.key])
-    recent_callers.clear()
+    assert await review_owners(frozenset(dispatcher.rights.followers)) == {f"key:{issued.key.pk}"}
+    dispatcher.rights.end(f"key:{issued.key.pk}")
 
     last = (await receive_until(watched, "error"))[-1]
     assert last["error"]["code"] == "key_revoked"
+    assert await watched.receive_output(timeout=5) == {"type": "websocket.close", "code": 4401}
     await until(lambda: dispatcher.streams[0].is_closed)
+
+
+async def test_revoking_a_key_closes_sockets_that_do_nothing(
+    socket: WebsocketCommunicator, issued: IssuedKey, dispatcher: FakeDispatcher
+) -> None:
+    dispatcher.rights.end(f"key:{issued.key.pk}")
+
+    frame, code = await receive_close(socket)
+    assert (code, frame["error"]["code"]) == (4401, "key_revoked")
+
+
+async def test_a_socket_that_is_gone_is_told_of_nothing(
+    socket: WebsocketCommunicator, issued: IssuedKey, dispatcher: FakeDispatcher
+) -> None:
+    await socket.disconnect()
+
+    await until(lambda: not dispatcher.rights.followers[f"key:{issued.key.pk}"])
+
+
+async def test_a_key_for_other_things_is_closed_with_4403(connect: Connect, staff: User) -> None:
+    key = await sync_to_async(issue_api_key)(user=staff, name="lists", scopes=[Scope.MODELS])
+    socket = await connect((b"authorization", f"Bearer {key.secret_text}".encode()))
+    await socket.connect()
+
+    frame, code = await receive_close(socket)
+
+    assert (code, frame["error"]["code"]) == (4403, "insufficient_scope")
+
+
+@pytest.mark.parametrize(
+    ("networks", "code"), [(["192.0.2.0/24"], None), (["2001:db8::/32"], "invalid_api_key")]
+)
+async def test_a_key_counts_where_it_may_be_used(
+    connect: Connect, staff: User, networks: list[str], code: str | None
+) -> None:
+    key = await sync_to_async(issue_api_key)(user=staff, name="office", networks=networks)
+    socket = await connect((b"authorization", f"Bearer {key.secret_text}".encode()))
+    socket.scope["client"] = ("192.0.2.7", 4000)
+    await socket.connect()
+
+    assert (await receive(socket)).get("error", {}).get("code") == code
+
+
+async def test_many_wrong_keys_on_sockets_are_told_to_wait(
+    connect: Connect, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrong_keys, "HOLD_SECONDS", 0.0)
+    dispatcher.wrong_keys.number = 1000
+    socket = await connect((b"authorization", b"Bearer llm_wrong"))
+    socket.scope["client"] = ("192.0.2.7", 4000)
+    await socket.connect()
+
+    frame, code = await receive_close(socket)
+    assert (code, frame["error"]["code"]) == (4429, "too_many_wrong_keys")
 
 
 async def test_signing_out_ends_what_the_session_may_do(

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 
 from inference.protocol.replicas import ModelKind
 from llamero import dispatch
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import json_response
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
@@ -16,6 +17,8 @@ _GENERATIVE = frozenset(kind for kind in ModelKind if kind.is_generative)
 
 class AdaptersView(NativeView):
     """Lists the adapters of a deployment. Their scales belong to its admin and to each request."""
+
+    scope = Scope.MODELS
 
     def prepare(self, request: Request) -> None:
         """Find the model."""

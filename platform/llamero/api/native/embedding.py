@@ -6,6 +6,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from inference.protocol.jobs import EUCLIDEAN
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.embedding_request import EmbeddingRequest
 from llamero.api.fields import AnyValue, StrictInteger, validate
@@ -28,6 +29,7 @@ class EmbeddingSerializer(TruncationFields):
 class EmbeddingView(NativeView):
     """Turn texts into vectors, in llama-server's nested form: a row per token if none is pooled."""
 
+    scope = Scope.EMBEDDINGS
     serializer_class = EmbeddingSerializer
 
     def prepare(self, request: Request) -> None:

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from llamero import dispatch
 from llamero.accounts.authentication import MetricsAuthentication
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import caller_of
 from llamero.api.model_choice import ANY_KIND, list_usable_models
 from llamero.api.native.exposition import (
@@ -27,6 +28,7 @@ _START_HEADER = "Process-Start-Time-Unix"
 class MetricsView(NativeView):
     """Adds a model's replicas up in llama-server's names, and tells of each in Llamero's own."""
 
+    scope = Scope.MODELS
     authentication_classes = (MetricsAuthentication,)
     served: list[ServedModel]
 

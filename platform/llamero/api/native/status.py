@@ -11,6 +11,7 @@ from inference.protocol.errors import EngineError
 from inference.protocol.replicas import ModelFacts, ReplicaState, ReplicaStatus, SlotStats
 from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import json_response
 from llamero.api.model_choice import ANY_KIND, list_all_models
 from llamero.api.native.generation_settings import describe_settings, model_side
@@ -46,6 +47,8 @@ class HealthView(NativeView):
 
 class PropsView(NativeView):
     """Describe a served model and its settings."""
+
+    scope = Scope.MODELS
 
     def prepare(self, request: Request) -> None:
         """Find the model."""
@@ -107,6 +110,8 @@ class PropsView(NativeView):
 class SlotsView(NativeView):
     """List the slots of a deployment's replicas; never whose work they do, nor its text."""
 
+    scope = Scope.MODELS
+
     def prepare(self, request: Request) -> None:
         """Find the model."""
         self.served = self.find_model(request, ANY_KIND)
@@ -132,6 +137,8 @@ class SlotView(NativeView):
     Whose prompt a slot holds is nobody else's business, and saving, restoring or erasing it would
     make it so. Prefixes are kept, found and dropped without being asked.
     """
+
+    scope = Scope.MODELS
 
     def prepare(self, request: Request) -> None:
         """Find the model."""

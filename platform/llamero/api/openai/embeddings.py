@@ -7,6 +7,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from inference.protocol.replicas import ModelFacts
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.embedding_jobs import VectorRows
 from llamero.api.embedding_request import EmbeddingRequest
@@ -32,6 +33,7 @@ class EmbeddingsSerializer(TruncationFields):
 class EmbeddingsView(AsyncAPIView):
     """Turn texts into vectors."""
 
+    scope = Scope.EMBEDDINGS
     serializer_class = EmbeddingsSerializer
 
     def prepare(self, request: Request) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from llamero.accounts.scopes import Scope
 from llamero.api.anthropic.models import describe_model, list_page
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.model_choice import ANY_KIND, GENERATIVE, choose_model, list_usable_models
@@ -26,6 +27,8 @@ _VOCAB_TYPES = {"llama": 1, "gpt2": 2, "bert": 3, "t5": 4, "rwkv": 5, "plamo2": 
 
 class ModelsView(AsyncAPIView):
     """Speaks as Anthropic does to clients that name a version of its API."""
+
+    scope = Scope.MODELS
 
     async def dispatch(  # type: ignore[override]
         self, request: Any, *args: Any, **kwargs: Any

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from inference.protocol.events import Event, Failed, Tokens
 from inference.protocol.jobs import GenerationJob
+from llamero.accounts.scopes import Scope
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.chat import ChatRequest, PreparedChat, prepare_chat
 from llamero.api.generation import open_run
@@ -43,6 +44,8 @@ from llamero.errors import InvalidValue
 
 class TurnView(AsyncAPIView):
     """What both have in common: a model, and a conversation with one more turn."""
+
+    scope = Scope.RESPONSES
 
     def find_model(self, request: Request, body: dict[str, Any]) -> None:
         """Find the model."""

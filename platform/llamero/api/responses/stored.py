@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from inference.relay.endings import CANCELLED_EVENT
 from llamero import dispatch
+from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.responses.contents import Outcome, outcome_of
@@ -56,6 +57,8 @@ async def tell_events(
 
 class StoredView(AsyncAPIView):
     """What all have in common: one response of the caller."""
+
+    scope = Scope.RESPONSES
 
     def prepare(self, request: Request) -> None:
         """Find it, and read what is needed of it."""
