@@ -5,6 +5,8 @@ from typing import Any
 from django.urls import path
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
+from llamero.api.batches.batches import BatchesView, BatchView, CancelBatchView
+from llamero.api.batches.files import FileContentView, FilesView, FileView
 from llamero.api.conversations import ConversationLookupView, ConversationStreamView
 from llamero.api.health import LiveView, ReadyView
 from llamero.api.native.adapters import AdaptersView
@@ -73,6 +75,12 @@ _routes = _openai | _anthropic | _native | _lists
 urlpatterns = [
     *(path(route, view) for route, view in _routes.items()),
     *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),
+    path("v1/files", FilesView.as_view()),
+    path("v1/files/<str:file_id>", FileView.as_view()),
+    path("v1/files/<str:file_id>/content", FileContentView.as_view()),
+    path("v1/batches", BatchesView.as_view()),
+    path("v1/batches/<str:batch_id>", BatchView.as_view()),
+    path("v1/batches/<str:batch_id>/cancel", CancelBatchView.as_view()),
     path("v1/runs/<str:run_id>", RunView.as_view()),
     path("v1/runs/<str:run_id>/events", RunEventsView.as_view()),
     path("v1/stream", ConversationStreamView.as_view()),

@@ -8,6 +8,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from llamero.api.openapi import (
     answers_anthropic,
+    answers_batches,
     answers_native,
     answers_openai,
     answers_responses,
@@ -19,10 +20,16 @@ from llamero.api.paths import Dialect
 
 assert fields.EXTENSIONS, "the generator knows our fields by these"
 
-JSON, EVENTS = "application/json", "text/event-stream"
+JSON, EVENTS, FORM = "application/json", "text/event-stream", "multipart/form-data"
 COMPONENTS: dict[str, Schema] = {
     name: schema
-    for answers in (answers_openai, answers_responses, answers_anthropic, answers_native)
+    for answers in (
+        answers_openai,
+        answers_responses,
+        answers_anthropic,
+        answers_native,
+        answers_batches,
+    )
     for name, schema in answers.COMPONENTS.items()
 }
 _ERRORS = {
@@ -85,6 +92,8 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
 
     def get_request_serializer(self) -> Any:
         """Give the body's serializer, or its schema."""
+        if self.operation.form is not None:
+            return {FORM: self.operation.form}
         body = self.operation.body
         return {JSON: body} if body is not None else getattr(self.view, "serializer_class", None)
 

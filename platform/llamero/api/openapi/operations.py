@@ -7,6 +7,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.views import APIView
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
+from llamero.api.batches.batches import BatchesView, BatchView, CancelBatchView
+from llamero.api.batches.files import FileContentView, FilesView, FileView
 from llamero.api.conversations import ConversationLookupView, ConversationStreamView
 from llamero.api.health import LiveView, ReadyView
 from llamero.api.native.adapters import AdaptersView
@@ -21,6 +23,7 @@ from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
+from llamero.api.openapi.answers_batches import UPLOAD
 from llamero.api.openapi.shapes import (
     ANY_OBJECT,
     COUNT,
@@ -45,8 +48,9 @@ class Operation:
     """One method of one view.
 
     ``answer`` and ``event`` name components: of a whole answer, and of each event of a stream.
-    ``media_type`` is of an answer that is no JSON. With neither the answer is empty. ``error`` is
-    what failures look like where the route's dialect does not say it.
+    ``media_type`` is of an answer that is no JSON. With neither the answer is empty. ``form``
+    is a body that is a form. ``error`` is what failures look like where the route's dialect does
+    not say it.
     """
 
     summary: str
@@ -55,6 +59,7 @@ class Operation:
     event: Schema | None = None
     media_type: str = ""
     body: Schema | None = None
+    form: Schema | None = None
     error: Schema | None = None
     parameters: tuple[OpenApiParameter, ...] = ()
 
@@ -65,6 +70,14 @@ def _query(name: str, description: str, schema: Schema = TEXT) -> OpenApiParamet
 
 def _header(name: str, description: str, schema: Schema = TEXT) -> OpenApiParameter:
     return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=description)
+
+
+def _paged(most: int) -> tuple[OpenApiParameter, ...]:
+    return (
+        _query("limit", f"How many, up to {most}.", COUNT),
+        _query("after", "Those after this one."),
+        _query("order", "`desc`, the newest first, or `asc`."),
+    )
 
 
 _MODEL = _query("model", "The model, where neither the path nor the body names one.")
@@ -96,6 +109,7 @@ TAGS = (
     _VECTORS,
     _TOKENS,
     _MODELS,
+    _BATCHES,
     _RUNS,
     _SERVER,
     BELOW_A_MODEL,
@@ -106,6 +120,7 @@ TAGS = (
     "Vectors",
     "Tokens and templates",
     "Models",
+    "Files and batches",
     "Runs",
     "Server",
     "Below a model's name",
@@ -293,6 +308,33 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "Tell whether this gateway can serve now. Needs no key.", _SERVER, ref("Ready")
     ),
     (OpenApiView, "GET"): Operation("Give this document. Needs no key.", _SERVER, ANY_OBJECT),
+    (FilesView, "POST"): Operation(
+        "Upload a file of requests.", _BATCHES, ref("File"), form=UPLOAD, parameters=_POSTED
+    ),
+    (FilesView, "GET"): Operation(
+        "List files.",
+        _BATCHES,
+        ref("FileList"),
+        parameters=(*_paged(10_000), _query("purpose", "`batch` or `batch_output`.")),
+    ),
+    (FileView, "GET"): Operation("Describe a file.", _BATCHES, ref("File")),
+    (FileView, "DELETE"): Operation("Delete a file.", _BATCHES, ref("DeletedFile")),
+    (FileContentView, "GET"): Operation(
+        "Give what a file holds.", _BATCHES, TEXT, media_type="application/octet-stream"
+    ),
+    (BatchesView, "POST"): Operation(
+        "Have the requests of a file answered within a day.",
+        _BATCHES,
+        ref("Batch"),
+        parameters=_POSTED,
+    ),
+    (BatchesView, "GET"): Operation(
+        "List batches.", _BATCHES, ref("BatchList"), parameters=_paged(100)
+    ),
+    (BatchView, "GET"): Operation("Tell how far a batch is.", _BATCHES, ref("Batch")),
+    (CancelBatchView, "POST"): Operation(
+        "Stop a batch; what is answered is kept.", _BATCHES, ref("Batch"), parameters=_POSTED
+    ),
     (RunEventsView, "GET"): Operation(
         "Go on with a resumable stream, in the shape it began in.",
         _RUNS,

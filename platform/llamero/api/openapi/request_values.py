@@ -95,6 +95,10 @@ VALUES: dict[str, Schema] = {
     "PromptFields.reasoning": shape({}, {"effort": or_null(TEXT), "summary": or_null(TEXT)}),
     "PromptFields.text": shape({}, {"format": ANY_OBJECT, "verbosity": or_null(TEXT)}),
     "ResponseFields.metadata": map_of(TEXT),
+    "BatchSerializer.metadata": map_of(TEXT),
+    "BatchSerializer.output_expires_after": shape(
+        {"anchor": one_of("created_at"), "seconds": COUNT}
+    ),
     # Anthropic's
     "PromptSerializer.messages": list_of(_TURN) | {"minItems": 1},
     "PromptSerializer.system": either(TEXT, list_of(_BLOCK)),
