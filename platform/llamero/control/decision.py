@@ -152,6 +152,7 @@ def _judge(
             num_wanted=num_wanted,
             is_placed=name in placed,
             obstacle=obstacles.get(name),
+            turn=turns.get(name),
         )
     return verdicts
 

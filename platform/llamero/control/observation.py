@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from inference.protocol.replicas import Outlook, Prospect, ReplicaState, ReplicaStatus
 from llamero.control.placement import Obstacle
+from llamero.control.rollout import Turn
 from llamero.control.world import IN_START
 from models_registry.models import DeploymentState
 from models_registry.selectors import DeploymentTarget
@@ -15,7 +16,7 @@ MAX_EXCUSED_FAILURES = 1
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A deployment's state, and why, if that is no good one."""
+    """A deployment's state, and why, if that is no good one or a change is under way."""
 
     state: DeploymentState
     reason: str = ""
@@ -28,21 +29,26 @@ def observe(
     num_wanted: int = 1,
     is_placed: bool = False,
     obstacle: Obstacle | None = None,
+    turn: Turn | None = None,
 ) -> Verdict:
     """Judge a deployment; ``obstacle`` tells why it could not be placed.
 
-    One that was placed loads, also before its process is heard of.
-    A ready replica of an older generation still counts as ready.
+    One that was placed loads, also before its process is heard of. A ready replica of an older
+    generation still counts as ready; how far the change has come is then told by ``turn``.
     """
     if not target.enabled:
         return Verdict(DeploymentState.STOPPED)
+    current = [status for status in statuses if status.generation == target.generation]
     if any(status.state is ReplicaState.READY for status in statuses):
-        return Verdict(DeploymentState.READY)
+        if turn is None:
+            return Verdict(DeploymentState.READY)
+        hindrance = _find_failure(current) or (obstacle.reason if obstacle else "")
+        words = turn.describe(num_wanted, target.generation, hindrance)
+        return Verdict(DeploymentState.READY, words)
     if not target.files:
         return Verdict(DeploymentState.PENDING, "The model has no ready version.")
     if num_wanted == 0:
         return Verdict(DeploymentState.SLEEPING, "The next request loads it.")
-    current = [status for status in statuses if status.generation == target.generation]
     if reason := _find_failure(current):
         return Verdict(DeploymentState.FAILED, reason)
     if is_placed or any(status.state in IN_START for status in current):

@@ -25,7 +25,7 @@ class Obstacle:
 
 
 NO_NODE = Obstacle("No node is running.")
-NONE_OPEN = Obstacle("Every node is cordoned or draining.")
+NONE_OPEN = Obstacle("Waits for a node: every node is cordoned or draining.")
 FAILED_ON_ALL = Obstacle("It failed on every node that it may run on.")
 FREEING = Obstacle("Waits for memory that is being freed.", will_pass=True)
 

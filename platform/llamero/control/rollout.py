@@ -26,6 +26,19 @@ class Turn:
         """Whether every replica that was started serves: then the next one may be replaced."""
         return not self.failed and all(standing.is_ready for standing in self.keep)
 
+    def describe(self, num_wanted: int, generation: int, hindrance: str = "") -> str:
+        """Say how far a change has come, and what is in its way; empty where none is under way."""
+        num_there = sum(one.is_ready for one in self.keep)
+        if num_there >= num_wanted or not (self.outgoing or hindrance):
+            return ""
+        count = f"{num_there} of {num_wanted} replica{'s' if num_wanted > 1 else ''}"
+        if all(one.is_fresh for one in self.outgoing):
+            verb = "serve where they may stay" if self.outgoing else "serve"
+            words = f"{count} {verb}"
+        else:
+            words = f"Rolling out: {count} at generation {generation}"
+        return f"{words}. {hindrance}".rstrip() if hindrance else f"{words}."
+
 
 def take_turn(standings: Sequence[Standing], num_wanted: int) -> Turn:
     """Sort a deployment's replicas."""

@@ -8,6 +8,7 @@ import pytest
 from inference.protocol.replicas import ReplicaSpec
 from llamero.control.decision import Decision, Memory
 from llamero.control.models import Scheduling
+from llamero.control.observation import Verdict
 from llamero.control.world import SILENCE_SECONDS
 from models_registry.models import DeploymentState
 from tests.llamero.control.cluster import (
@@ -37,11 +38,15 @@ def test_a_changed_deployment_serves_without_a_gap_where_memory_allows() -> None
     cluster = Cluster([make_large()], [Machine("a", ROOM_FOR_TWO)])
     settle(cluster, 10)
     cluster.bump("chat")
-    assert placed(cluster.step(), "a") == ["chat.0", "chat.1"]
+    decision = cluster.step()
+    assert placed(decision, "a") == ["chat.0", "chat.1"]
+    under_way = Verdict(DeploymentState.READY, "Rolling out: 0 of 1 replica at generation 2.")
+    assert decision.verdicts["chat"] == under_way
     for _ in range(20):
-        cluster.step()
+        decision = cluster.step()
         assert cluster.ready("chat")
     assert [process.spec.generation for process in cluster.ready("chat")] == [2]
+    assert decision.verdicts["chat"] == Verdict(DeploymentState.READY)
 
 
 def test_it_is_replaced_old_first_where_memory_is_short() -> None:
@@ -125,6 +130,12 @@ def test_a_draining_node_serves_on_while_nothing_could_take_over() -> None:
     cluster.scheduling["a"] = Scheduling.DRAINING
     settle(cluster)
     assert cluster.ready("chat")
+    cluster.bump("chat")
+    assert settle(cluster).verdicts["chat"] == Verdict(
+        DeploymentState.READY,
+        "Rolling out: 0 of 1 replica at generation 2. "
+        "Waits for a node: every node is cordoned or draining.",
+    )
 
 
 def test_a_used_deployment_takes_the_memory_of_the_one_unused_longest() -> None:
