@@ -21,6 +21,8 @@ PUBLIC = {
     "favicon.ico",
     "health",
     "v1/health",
+    "m/1/health",
+    "m/1/v1/health",
     "livez",
     "readyz",
     "openapi.json",

@@ -5,7 +5,8 @@ and a synchronous middleware holds a thread for as long as an answer takes. The 
 """
 
 import asyncio
-from typing import Any
+from os import SEEK_END
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.exceptions import RequestAborted
@@ -15,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import set_script_prefix
 from django.utils.module_loading import import_string
 
-from llamero.api.paths import is_api_path
+from llamero.api.paths import UPLOAD_EXTENSION, is_api_path
 
 
 class ApiHandler(ASGIHandler):
@@ -41,10 +42,15 @@ class ApiHandler(ASGIHandler):
             body = await self.read_body(receive)
         except RequestAborted:
             return
+        upload = scope.get("extensions", {}).get(UPLOAD_EXTENSION)
+        if upload is not None:
+            body.close()
+            body = upload["file"]
         with body:
             set_script_prefix(get_script_prefix(scope))
             request, refusal = self.create_request(scope, body)
             if request is not None:
+                _note_length(request, body)
                 await self._serve(request, receive, send)
             elif refusal is not None:
                 await self.send_response(refusal, send)
@@ -66,6 +72,13 @@ class ApiHandler(ASGIHandler):
             await self.send_response(await self.run_get_response(request), send)
         finally:
             request.close()
+
+
+def _note_length(request: HttpRequest, body: IO[bytes]) -> None:
+    """Tell how long a body is that came in chunks: who reads forms asks."""
+    if "CONTENT_LENGTH" not in request.META:
+        request.META["CONTENT_LENGTH"] = str(body.seek(0, SEEK_END))
+        body.seek(0)
 
 
 class PathSwitch:

@@ -3,6 +3,10 @@
 from enum import StrEnum
 
 ANTHROPIC_VERSION_HEADER = "anthropic-version"
+# Where files are sent to, and by which name of a scope's extensions their bodies are handed on:
+# they lie on disk, and need not pass through memory.
+UPLOAD_PATH = "/v1/files"
+UPLOAD_EXTENSION = "llamero.upload"
 _FIRST_PARTS = frozenset(
     {
         "v1",

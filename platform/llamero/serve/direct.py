@@ -17,7 +17,10 @@ class DirectRequest(WebRequest):  # type: ignore[misc]
 
     Twisted would queue each piece, watch the socket for the next turn of the loop, send, and stop
     watching: two system calls and a callback more. What the socket does not take is queued.
+    ``is_file`` is an answer of known length that is made while it is sent.
     """
+
+    is_file = False
 
     def handle_reply(self, message: dict[str, Any]) -> None:
         """Send a piece of a stream that is under way; leave all else to Daphne."""
@@ -25,14 +28,21 @@ class DirectRequest(WebRequest):  # type: ignore[misc]
         if not is_piece or self.channel is None or not self._send_directly(message["body"]):
             super().handle_reply(message)
 
+    @property
+    def num_unread(self) -> int:
+        """How many bytes wait for the client to take them."""
+        transport = getattr(self.channel, "transport", None)
+        if not isinstance(transport, Connection):
+            return 0
+        return len(transport.dataBuffer) + transport._tempDataLen
+
     def _send_directly(self, body: bytes) -> bool:
         """Send if nothing waits to be sent before it; tell whether that was done."""
         transport = self.channel.transport
         # An empty chunk would end the answer.
         if not body or not isinstance(transport, Connection) or transport.TLS:
             return False
-        num_unread = len(transport.dataBuffer) + transport._tempDataLen
-        if num_unread:
+        if num_unread := self.num_unread:
             self._check_reader(transport, num_unread)
             return False
         frame = b"%x\r\n%b\r\n" % (len(body), body) if self.chunked else body

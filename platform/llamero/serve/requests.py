@@ -2,8 +2,11 @@
 
 import re
 import time
-from typing import Any, ClassVar
+from io import BytesIO
+from tempfile import TemporaryFile
+from typing import IO, Any, ClassVar
 
+from llamero.api.paths import UPLOAD_PATH
 from llamero.errors import LlameroError
 from llamero.request_ids import REQUEST_ID_HEADER, make_request_id, naming_request
 from llamero.serve.direct import DirectRequest
@@ -11,6 +14,8 @@ from llamero.serve.refusals import error_body, refuse
 
 # A request may take a second more than arrival_seconds for each so many bytes of its body.
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
+_UPLOAD = UPLOAD_PATH.encode()
+_FORWARDED_FOR = b"X-Forwarded-For"
 _SERVER = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
 
@@ -24,9 +29,15 @@ def path_of(target: bytes) -> bytes:
 
 
 class LimitedRequest(DirectRequest):
-    """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line."""
+    """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line.
+
+    Files may have ``max_upload_bytes``. They are written to ``upload_folder`` as they come, and
+    handed on as ``upload``, an open file without a name.
+    """
 
     max_body_bytes = 4 * 2**20
+    max_upload_bytes = 4 * 2**20
+    upload_folder: ClassVar[str | None] = None
     arrival_seconds = 20
     allowed_origins: ClassVar[frozenset[str]] = frozenset()
 
@@ -34,6 +45,9 @@ class LimitedRequest(DirectRequest):
         self.began_at = time.monotonic()
         self.num_body_bytes = 0
         self.has_arrived = False
+        self.upload: IO[bytes] | None = None
+        self._is_upload = False
+        self._most_bytes = self.max_body_bytes
         self.is_refused = False
         # Forms are Django's to read: Twisted would parse them first, and answer bad ones bare.
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
@@ -41,7 +55,12 @@ class LimitedRequest(DirectRequest):
     def gotLength(self, length: int | None) -> None:
         """Refuse a declared length that is too large before the body comes."""
         super().gotLength(length)
-        if length is not None and length > self.max_body_bytes:
+        self._is_upload = self._is_for_files()
+        if self._is_upload:
+            self._most_bytes = self.max_upload_bytes
+            self.content.close()
+            self.content = TemporaryFile(dir=self.upload_folder)  # noqa: SIM115
+        if length is not None and length > self._most_bytes:
             self._refuse_size()
 
     def handleContentChunk(self, data: bytes) -> None:
@@ -49,7 +68,7 @@ class LimitedRequest(DirectRequest):
         self.num_body_bytes += len(data)
         if self.is_refused:
             return
-        if self.num_body_bytes > self.max_body_bytes:
+        if self.num_body_bytes > self._most_bytes:
             self._refuse_size()
             return
         super().handleContentChunk(data)
@@ -60,6 +79,10 @@ class LimitedRequest(DirectRequest):
         if self.is_refused:
             self.channel.transport.abortConnection()
             return
+        self._keep_last_hop()
+        if self._is_upload:
+            self.upload, self.content = self.content, BytesIO()
+            self.upload.seek(0)
         super().requestReceived(command, path_of(path), version)
 
     def handle_reply(self, message: dict[str, Any]) -> None:
@@ -93,8 +116,20 @@ class LimitedRequest(DirectRequest):
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
         self.handle_reply({"type": "http.response.body", "body": document})
 
+    def _is_for_files(self) -> bool:
+        """Tell whether a file comes; while a request is read its channel knows the address."""
+        target = path_of(self.channel._path).partition(b"?")[0]
+        return bool(self.channel._command == b"POST" and target == _UPLOAD)
+
+    def _keep_last_hop(self) -> None:
+        """Keep the last address of X-Forwarded-For: it is the proxy's, the others are anybody's."""
+        values = self.requestHeaders.getRawHeaders(_FORWARDED_FOR)
+        if values is not None:
+            last = values[-1].rpartition(b",")[2].strip()
+            self.requestHeaders.setRawHeaders(_FORWARDED_FOR, [last])
+
     def _refuse_size(self) -> None:
-        message = f"Request body is larger than {self.max_body_bytes} bytes."
+        message = f"Request body is larger than {self._most_bytes} bytes."
         self._refuse(413, message, "request_too_large")
 
     def _refuse(self, status: int, message: str, code: str) -> None:

@@ -13,6 +13,7 @@ from daphne.endpoints import build_endpoint_description_strings
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer
 
+from llamero.api.paths import UPLOAD_EXTENSION
 from llamero.serve.channel import LimitedChannel
 from llamero.serve.requests import LimitedRequest
 from llamero.streaming.flow_control import BoundedWebSocketProtocol
@@ -25,19 +26,24 @@ MAX_WEBSOCKET_MESSAGE_BYTES = 2**20
 # How long requests may take to end by themselves when the server is told to stop.
 GOODBYE_SECONDS = 0.4
 DRAIN_STEP_SECONDS = 0.05
+# How much of a file is read before its reader takes it, and how often that is looked at.
+FILE_AHEAD_BYTES, FILE_STEP_SECONDS = 2**20, 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """Where to listen and what to let in. ``is_behind_proxy`` believes X-Forwarded-For.
 
-    Pages of ``allowed_origins`` may read why a request was refused. ``drain_seconds`` is how long
+    Files may have ``max_upload_bytes``, and are written to ``upload_folder`` while they come. Pages
+    of ``allowed_origins`` may read why a request was refused. ``drain_seconds`` is how long
     requests that run may go on when the server is told to stop.
     """
 
     host: str
     port: int
     max_body_bytes: int
+    max_upload_bytes: int = 4 * 2**20
+    upload_folder: str | None = None
     arrival_seconds: int = 20
     allowed_origins: frozenset[str] = frozenset()
     is_behind_proxy: bool = False
@@ -76,6 +82,23 @@ class Server(daphne.server.Server):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ports: list[Any] = []
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Begin to serve a request; a file that came with it is handed on as it lies on disk."""
+        if (upload := getattr(protocol, "upload", None)) is not None:
+            scope["extensions"] = {UPLOAD_EXTENSION: {"file": upload}}
+        return super().create_application(protocol, scope)
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send a part of an answer; a file is only read as fast as its reader takes it."""
+        await super().handle_reply(protocol, message)
+        if message["type"] == "http.response.start":
+            protocol.is_file = any(
+                name == b"content-length" for name, _ in message.get("headers", ())
+            )
+        elif message.get("more_body") and protocol.is_file:
+            while protocol.num_unread > FILE_AHEAD_BYTES:
+                await asyncio.sleep(FILE_STEP_SECONDS)
 
     def listen_success(self, port: Any) -> None:
         """Note a port that is open now."""
@@ -134,6 +157,8 @@ def serve(
     too long, to make requests that run end by themselves.
     """
     LimitedRequest.max_body_bytes = options.max_body_bytes
+    LimitedRequest.max_upload_bytes = options.max_upload_bytes
+    LimitedRequest.upload_folder = options.upload_folder
     LimitedRequest.arrival_seconds = options.arrival_seconds
     LimitedRequest.allowed_origins = options.allowed_origins
     # Daphne's factory looks its request class up here.

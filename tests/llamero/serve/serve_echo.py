@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Any
 
+from llamero.api.paths import UPLOAD_EXTENSION
 from llamero.serve.server import ServeOptions, serve
 
 
@@ -14,6 +15,9 @@ async def echo_size(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
         num_bytes += len(message.get("body", b""))
         has_more = message.get("more_body", False)
+    if upload := scope.get("extensions", {}).get(UPLOAD_EXTENSION):
+        with upload["file"] as file:
+            num_bytes += len(file.read())
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": str(num_bytes).encode()})
 
@@ -27,6 +31,7 @@ if __name__ == "__main__":
         host="127.0.0.1",
         port=int(sys.argv[1]),
         max_body_bytes=100_000,
+        max_upload_bytes=300_000,
         arrival_seconds=int(os.environ.get("ARRIVAL_SECONDS", "20")),
         allowed_origins=frozenset({"https://app.example"}),
     )

@@ -80,6 +80,22 @@ def test_a_chunked_body_over_the_cap_is_refused_while_it_arrives(port: int) -> N
     assert json.loads(body)["error"]["code"] == "request_too_large"
 
 
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("size", [10, 250_000, 300_001])
+def test_files_have_a_cap_of_their_own(port: int, size: int, is_chunked: bool) -> None:
+    head = b"POST /v1/files?x=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+    if is_chunked:
+        head += b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % size
+        answer = exchange(port, head, b"x" * size, b"\r\n0\r\n\r\n")
+    else:
+        answer = exchange(port, head + b"Content-Length: %d\r\n\r\n" % size, b"x" * size)
+    if size > 300_000:
+        assert answer[0].startswith(b"HTTP/1.1 413")
+    else:
+        assert answer[0].startswith(b"HTTP/1.1 200")
+        assert str(size).encode() in answer[1]
+
+
 def test_a_body_that_is_too_large_is_not_asked_for(port: int) -> None:
     expecting = HEAD + b"Expect: 100-continue\r\n"
     head, body = exchange(port, expecting + b"Content-Length: 100001\r\n\r\n")

@@ -26,6 +26,7 @@ class Command(BaseCommand):
         from llamero.serve.server import ServeOptions, serve  # isort: skip
         from llamero.api.run import fail_open_runs, has_open_runs  # isort: skip
         from llamero.asgi import application  # isort: skip
+        from llamero.batches.store import incoming_folder  # isort: skip
 
         serve(
             application,
@@ -33,6 +34,9 @@ class Command(BaseCommand):
                 host=options["host"],
                 port=options["port"],
                 max_body_bytes=settings.MAX_BODY_BYTES,
+                # A form has a little more than the file in it.
+                max_upload_bytes=settings.MAX_FILE_BYTES + 2**16,
+                upload_folder=str(incoming_folder()),
                 arrival_seconds=settings.ARRIVAL_SECONDS,
                 allowed_origins=frozenset(settings.CORS_ALLOWED_ORIGINS),
                 is_behind_proxy=bool(getattr(settings, "SECURE_PROXY_SSL_HEADER", None)),
