@@ -53,16 +53,18 @@ class _WaryAsyncPool(redis.asyncio.BlockingConnectionPool):
                 await idle.disconnect(nowait=True)
 
 
-def connect(url: str | None = None, *, max_connections: int = 512) -> SyncRedis:
+def connect(
+    url: str | None = None, *, max_connections: int = 512, patience_seconds: float = 5.0
+) -> SyncRedis:
     """Open a thread-safe client of the server at ``url`` or ``LLAMERO_REDIS_URL``.
 
-    Nothing is sent until the first command. A blocking read must wait less than 5 seconds.
+    Nothing is sent until the first command. A blocking read must wait for less than the patience.
     """
     address = url or os.environ[URL_VARIABLE]
     pool = _WaryPool.from_url(
         address,
         max_connections=max_connections,
-        socket_timeout=5.0,
+        socket_timeout=patience_seconds,
         socket_connect_timeout=2.0,
         health_check_interval=15,
         # A pooled connection that died with the server is replaced once; a timeout is not retried.

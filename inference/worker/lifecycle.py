@@ -39,6 +39,7 @@ EXIT_LOAD_FAILED = 3
 EXIT_WEDGED = 70
 EXIT_GOOD = 0  # also where no ticket is heard any more: its jobs have no part in that
 LISTEN_SECONDS = 4.0
+QUICK_SECONDS = 2.0
 FLUSH_SECONDS = 1.0
 TEXT_SECONDS = 3.0
 
@@ -49,9 +50,13 @@ class Replica:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self._redis = connect(settings.redis_url)
+        # A line that died without a word is noticed before the lease ends.
+        self._quick_redis = connect(
+            settings.redis_url, max_connections=8, patience_seconds=QUICK_SECONDS
+        )
         self._sink = RelaySink(EventWriter(self._redis), cancel=self._stop)
         self._board = StatusBoard(settings, self._sink.first_tokens.typical)
-        self._heartbeat = Heartbeat(ReplicaRegistry(self._redis), self._board.describe)
+        self._heartbeat = Heartbeat(ReplicaRegistry(self._quick_redis), self._board.describe)
         self._pool = RenderPool()
         self._shutdown = threading.Event()
         self._slots: Slots | None = None
@@ -95,7 +100,7 @@ class Replica:
     def _serve(self, engine: LoadedEngine) -> int:
         spec = self._settings.spec
         waiting = WaitingSet(self._redis, spec.deployment)
-        running = RunningJobs(self._redis, spec.replica)
+        running = RunningJobs(self._quick_redis, spec.replica)
         self._slots = slots = Slots(waiting, running, spec.replica, engine.runner, self._sink)
         self._board.engine = engine
         engine.runner.start()
@@ -107,7 +112,7 @@ class Replica:
         text.start()
         inbox = CancelInbox(self._redis, spec.replica)
         self._start_thread("cancels", lambda: self._listen(inbox))
-        self._watch_after_each_beat(engine, inbox, running)
+        self._watch_after_each_beat(engine, CancelInbox(self._quick_redis, spec.replica), running)
         self._move_to(ReplicaState.READY)
         logger.info("ready with %d slots", spec.profile.num_slots)
         drain = self._start_thread("drain", lambda: self._drain_when_told(slots, text))
@@ -198,7 +203,7 @@ class Replica:
         tickets = TicketWatch(
             lambda: slots.num_tickets,
             lambda: slots.num_busy < spec.profile.num_slots,
-            lambda: int(self._redis.llen(queue)),
+            lambda: int(self._quick_redis.llen(queue)),
         )
 
         def check() -> None:
