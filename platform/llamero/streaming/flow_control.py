@@ -46,8 +46,11 @@ class BoundedWebSocketProtocol(WebSocketProtocol):  # type: ignore[misc]
         self.transport.registerProducer(self._meter, True)
 
     def serverSend(self, content: Any, binary: bool = False) -> None:
-        """Send a frame, unless the reader has left too much unread."""
-        if self.muted:
+        """Send a frame, unless the reader has left too much unread, or has left.
+
+        What is left over of an answer then is no error: the consumer hears of the end in a moment.
+        """
+        if self.muted or self.state in (self.STATE_CLOSING, self.STATE_CLOSED):
             return
         super().serverSend(content, binary)
         meter = getattr(self, "_meter", None)

@@ -1,4 +1,4 @@
-"""A real server and a reader that does not read."""
+"""Readers that do not read, or leave; most at a real server."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import ClientConnection, connect
 
+from llamero.streaming.flow_control import BoundedWebSocketProtocol
 from tests.llamero.streaming.gateway import Gateway
 from tests.processes import wait_until
 
@@ -78,3 +79,10 @@ def test_a_reader_that_reads_late_misses_nothing(gateway: Gateway) -> None:
     deltas = [text for text in received if '"delta"' in text]
     numbers = [int(text.split('"seq":')[1].split(",")[0]) for text in deltas]
     assert numbers == list(range(1, 2001))
+
+
+@pytest.mark.parametrize("state", ["STATE_CLOSING", "STATE_CLOSED"])
+def test_what_is_sent_to_a_reader_that_left_is_no_error(state: str) -> None:
+    protocol = BoundedWebSocketProtocol()
+    protocol.state = getattr(protocol, state)
+    protocol.serverSend("a word that was on its way")
