@@ -15,6 +15,10 @@ from inference.relay.keys import lua_constants
 Argument = str | bytes | int | float
 # What each script may call, in this order before its own text.
 SHARED = ("prelude", "order", "fate", "routing")
+# What takes in more work. With a header a script is refused as a whole by a server without memory;
+# without one it goes on once it has written anything that needs none.
+TAKING_IN = frozenset({"submit", "ask"})
+HEADER = "#!lua\n"
 
 
 class Script:
@@ -23,7 +27,8 @@ class Script:
     def __init__(self, name: str) -> None:
         folder = resources.files("inference.relay") / "lua"
         parts = [(folder / f"{part}.lua").read_text() for part in (*SHARED, name)]
-        self.text = lua_constants() + lua_endings() + "".join(parts)
+        header = HEADER if name in TAKING_IN else ""
+        self.text = header + lua_constants() + lua_endings() + "".join(parts)
         self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
     def run(self, redis: SyncRedis, arguments: Sequence[Argument]) -> Any:

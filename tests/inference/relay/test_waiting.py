@@ -6,7 +6,8 @@ import pytest
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import decode_event
-from inference.relay.keys import events_key
+from inference.protocol.text import Detokenize, TextRequest
+from inference.relay.keys import events_key, job_key
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet, waiting_counts
 from tests.inference.relay.fakes import DONE, make_job, make_status
@@ -132,3 +133,21 @@ async def test_a_slot_that_never_came_back_counts_as_asleep_after_a_beat(client,
     assert not (await gateway.submit(make_job(), max_queue=9)).ticket_for
     ready.beat(make_status(num_slots=1))
     assert (await gateway.submit(make_job(), max_queue=9)).ticket_for
+
+
+async def test_a_server_without_memory_takes_nothing_in(client, gateway, ready):
+    question = Detokenize(tokens=(1,))
+    request = TextRequest(id="q", gateway="gw", deadline=time.time() + 5, question=question)
+    client.config_set("maxmemory", 1)
+    try:
+        for call in (
+            gateway.submit(make_job(id="late"), max_queue=8),
+            gateway.ask("chat", request),
+        ):
+            with pytest.raises(EngineError) as caught:
+                await call
+            assert caught.value.code is ErrorCode.BROKER_UNAVAILABLE
+    finally:
+        client.config_set("maxmemory", 0)
+    assert not client.exists(job_key("late"))
+    await gateway.submit(make_job(id="late"), max_queue=8)
