@@ -7,7 +7,7 @@ import time
 
 from tests.chaos.lab import make_specs, open_lab
 from tests.chaos.tally import Tally
-from tests.chaos.traffic import Answer, ask, is_right, make_body, make_prompt
+from tests.chaos.traffic import Answer, ask, get, is_right, make_body, make_prompt
 from tests.chaos.trial import Size, Trial
 
 NUM_SLOTS = 4  # of each of two replicas
@@ -30,15 +30,16 @@ async def overload(tally: Tally, size: Size) -> None:
         capacity = await _measure_capacity(port, greedy)
         seconds = float(size.rounds)
         flood = asyncio.create_task(_flood(port, greedy, FACTOR * capacity, seconds))
+        looks = asyncio.create_task(_look(port, seconds))
         trickle = asyncio.create_task(_flood(port, modest, capacity / 8, seconds, start=10**6))
-        answers, others = await flood, await trickle
+        answers, others, usual = await flood, await trickle, await looks
     served = [one for one in answers if one[1].is_finished]
     refused = [answer for _, answer in answers if not answer.is_finished]
     tally.strike(len(refused))
     for number, answer in (*served, *others):
         is_kept = is_right(answer, make_prompt(number), NUM_TOKENS)
         tally.judge(is_kept, f"an accepted request got {answer.code or answer.status}")
-    _judge_refusals(refused, capacity, tally)
+    _judge_refusals(refused, capacity, usual, tally)
     in_time = [one for one in (*served, *others) if one[1].ended_at < _end_of(answers, seconds)]
     share = len(in_time) / seconds / capacity
     tally.judge(share >= KEPT_SHARE, f"goodput fell to {share:.0%} of the capacity")
@@ -49,17 +50,33 @@ async def overload(tally: Tally, size: Size) -> None:
     tally.judge(late <= bound, f"the 99th first token of 100 came after {late:.1f} s")
 
 
-def _judge_refusals(refused: list[Answer], capacity: float, tally: Tally) -> None:
-    """Each says truly when there will be room; nearly all come at once."""
+def _judge_refusals(refused: list[Answer], capacity: float, usual: float, tally: Tally) -> None:
+    """Each says truly when there will be room; nearly all come at once.
+
+    That is a tenth of a second more than what costs next to nothing: a machine may be busy.
+    """
     # There is room for a key's next request when its first one is taken: soon, and at the latest
     # when all that wait are.
     longest = math.ceil(2 * MAX_QUEUE / capacity)
     for answer in refused:
         is_told = answer.status in (429, 503) and 1 <= answer.retry_after <= max(1, longest)
         tally.judge(is_told, f"{answer.status}, Retry-After: {answer.retry_after}")
-    times = sorted(answer.seconds for answer in refused)
-    slow = times[int(0.95 * len(times))] if times else 0.0
-    tally.judge(slow < REFUSAL_SECONDS, f"the 95th refusal of 100 took {1000 * slow:.0f} ms")
+    slow = _ninety_fifth([answer.seconds for answer in refused])
+    is_quick = slow < REFUSAL_SECONDS + usual
+    tally.judge(is_quick, f"the 95th refusal of 100 took {1000 * slow:.0f} ms")
+
+
+async def _look(port: int, seconds: float) -> float:
+    """Look at /health all the while; gives how long nearly all looks took at most."""
+    ends, times = time.monotonic() + seconds, []
+    while time.monotonic() < ends:
+        times.append((await get(port, "/health")).seconds)
+        await asyncio.sleep(0.2)
+    return _ninety_fifth(times)
+
+
+def _ninety_fifth(times: list[float]) -> float:
+    return sorted(times)[int(0.95 * len(times))] if times else 0.0
 
 
 async def _measure_capacity(port: int, key: str) -> float:
