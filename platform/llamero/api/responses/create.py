@@ -18,9 +18,9 @@ from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, choose_model, first_named
 from llamero.api.responses.contents import Outcome, Question, make_outcome
 from llamero.api.responses.document import Document, make_draft
+from llamero.api.responses.earlier_items import EarlierItems
 from llamero.api.responses.fitting import prepare_fitting_chat
 from llamero.api.responses.ids import make_response_id
-from llamero.api.responses.lookup import find_conversation, items_of_all, resolve_references
 from llamero.api.responses.messages import make_messages
 from llamero.api.responses.recording import RecordedRun, read_to_end
 from llamero.api.responses.request import (
@@ -54,10 +54,9 @@ class TurnView(AsyncAPIView):
 
     def read_conversation(self, request: Request, turn: Turn) -> None:
         """Read what came before, and make the chat that the model gets."""
-        caller = caller_of(request)
-        rows = find_conversation(turn.previous, caller) if turn.previous else []
-        before = items_of_all(rows)
-        self.items = resolve_references(turn.items, caller)
+        earlier = EarlierItems(caller_of(request))
+        before = earlier.read_conversation(turn.previous) if turn.previous else []
+        self.items = earlier.resolve(turn.items)
         paths = [f"input[{i}]" for i in range(len(self.items))]
         messages = make_messages(
             turn.instructions,

@@ -1,5 +1,6 @@
 """What was stored: retrieved, listed, deleted; and who may."""
 
+import json
 from typing import Any
 
 import pytest
@@ -107,6 +108,30 @@ async def test_a_reference_means_an_item(dispatcher: FakeDispatcher, asked: dict
     assert refused.status in (400, 404)
     unknown = await post(URL, asked | {"input": [{"id": said[:-1] + "9"}]})
     assert (unknown.status, unknown.error["code"]) == (400, "item_not_found")
+
+
+@pytest.mark.parametrize("limit", ["MAX_EARLIER_BYTES", "MAX_ITEMS"])
+async def test_a_few_bytes_do_not_mean_a_conversation_without_end(
+    asked: dict[str, Any], limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = (await post(URL, asked)).json()
+    item = first["output"][0]
+    once = {"type": "item_reference", "id": item["id"]}
+    size = 1 if limit == "MAX_ITEMS" else len(json.dumps([item], separators=(",", ":")))
+    # Reading the response costs one item, and so does each reference to it.
+    monkeypatch.setattr(f"llamero.api.responses.earlier_items.{limit}", 4 * size)
+    assert (await post(URL, asked | {"input": [once] * 3})).status == 200
+    answer = await post(URL, asked | {"input": [once] * 4})
+    assert (answer.status, answer.error["code"]) == (400, "conversation_too_long")
+    assert answer.error["param"] == "input[3].id"
+
+    on = asked | {"previous_response_id": first["id"]}
+    on |= {"previous_response_id": (await post(URL, on)).json()["id"]}
+    answer = await post(URL, on | {"input": [once] * 4})
+    assert answer.error["param"].startswith("input[")
+    on |= {"previous_response_id": (await post(URL, on)).json()["id"]}
+    answer = await post(URL, on)
+    assert (answer.status, answer.error["param"]) == (400, "previous_response_id")
 
 
 async def test_text_that_databases_refuse_is_stored(
