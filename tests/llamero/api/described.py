@@ -27,14 +27,12 @@ def check(method: str, url: str, answer: Answer) -> None:
     media_type = answer.headers["content-type"].partition(";")[0]
     content = described["content"][media_type]
     if media_type == "application/json":
-        _validate(json.loads(answer.body), content["schema"])
+        validate(json.loads(answer.body), content["schema"])
     elif media_type == "text/event-stream":
         for line in answer.body.decode().splitlines():
             name, _, data = line.partition(": ")
             if name == "data" and data != "[DONE]":
-                _validate(
-                    json.loads(data), content["schema"]["properties"]["data"]["contentSchema"]
-                )
+                validate(json.loads(data), content["schema"]["properties"]["data"]["contentSchema"])
 
 
 def _find(method: str, path: str) -> dict[str, Any]:
@@ -47,7 +45,7 @@ def _find(method: str, path: str) -> dict[str, Any]:
     raise AssertionError(f"{method} {path} is not described")
 
 
-def _validate(value: Any, schema: dict[str, Any]) -> None:
+def validate(value: Any, schema: dict[str, Any]) -> None:
     whole = {"components": document()["components"], "allOf": [schema]}
     errors = list(Draft202012Validator(whole).iter_errors(value))
     assert not errors, [(list(error.absolute_path), error.message[:500]) for error in errors]

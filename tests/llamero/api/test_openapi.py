@@ -10,13 +10,17 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
 from inference.protocol.events import Candidate, TokenLogprob, Tokens, Vectors
+from inference.protocol.replicas import ModelKind
 from llamero.api import fields
+from llamero.api.openapi.examples import CHAT_MODEL, EMBEDDING_MODEL
 from llamero.api.openapi.operations import OPERATIONS
 from llamero.api.openapi.request_values import VALUES
 from llamero.api.openapi.views import write_document
+from models_registry.demo.models import DEMO_MODELS
+from models_registry.selectors import ServedModel
 from tests.llamero.api.asgi_client import get, start
-from tests.llamero.api.described import check
-from tests.llamero.api.fakes import FakeDispatcher, say
+from tests.llamero.api.described import check, document, validate
+from tests.llamero.api.fakes import FakeDispatcher, make_served, say
 
 HI = [{"role": "user", "content": "Hi"}]
 STREAM = {"stream": True, "stream_options": {"include_usage": True}}
@@ -53,6 +57,39 @@ def test_every_field_of_a_request_is_described() -> None:
             owners = [f"{kind.__name__}.{name}" for kind in serializer.__mro__]
             if isinstance(field, fields.AnyValue):
                 assert {name, *owners} & set(VALUES), f"request_values.py lacks {owners[0]}"
+
+
+def test_examples_keep_their_schemas() -> None:
+    assert {one.slug for one in DEMO_MODELS} == {CHAT_MODEL, EMBEDDING_MODEL}
+    seen = set()
+    for path, body in _bodies():
+        validate(body["example"], body["schema"])
+        assert not (path.startswith("/m/") and "model" in body["example"])
+        seen.add(path)
+    assert len(seen) > 40
+
+
+async def test_examples_are_answered(dispatcher: FakeDispatcher, served: list[ServedModel]) -> None:
+    served += [
+        make_served(CHAT_MODEL, pk=11),
+        make_served(EMBEDDING_MODEL, ModelKind.EMBEDDING, pk=12),
+        make_served("ranker", ModelKind.RERANK, pk=13),
+    ]
+    dispatcher.script = _speak
+    for path, body in _bodies():
+        # Below a model's name things are the same, and a batch wants a file that was uploaded.
+        if path.startswith("/m/") or path == "/v1/batches":
+            continue
+        answer = await start("POST", path, body["example"]).finish()
+        # The last: these models cannot fill gaps.
+        is_refused = path in ("/props", "/slots/{slot}", "/lora-adapters", "/infill")
+        assert answer.status in ((403, 501) if is_refused else (200,)), (path, answer.body)
+
+
+def test_the_newest_words_for_a_thing_come_first() -> None:
+    paths = list(json.loads(write_document())["paths"])
+    kinds = [path.startswith("/m/") * 2 or not path.startswith("/v1/") for path in paths]
+    assert kinds == sorted(kinds)
 
 
 def test_operations_have_ids_of_their_own() -> None:
@@ -144,6 +181,14 @@ async def test_refusals_are_as_described() -> None:
             answer = await start("POST", url, body, **chosen).finish()  # type: ignore[arg-type]
             assert 400 <= answer.status < 500
             check("POST", url, answer)
+
+
+def _bodies() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give what is said of each JSON body, with its path."""
+    for path, methods in document()["paths"].items():
+        content = methods.get("post", {}).get("requestBody", {}).get("content", {})
+        if "application/json" in content:
+            yield path, content["application/json"]
 
 
 def _cut(document: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from llamero.api.openapi import (
     answers_responses,
     fields,
 )
+from llamero.api.openapi.examples import example_of, model_of
 from llamero.api.openapi.operations import BELOW_A_MODEL, TAGS, Operation, operation_of
 from llamero.api.openapi.shapes import TEXT, Schema, ref, shape
 from llamero.api.paths import Dialect
@@ -43,6 +44,8 @@ _SECURITY_SCHEMES: dict[str, Schema] = {
     "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
 }
 _PREFIXES = {"native": "Native", "anthropic": "Anthropic", "responses": "Response"}
+# Parts of paths that name a model.
+_MODEL_PARAMETERS = frozenset({"model", "name"})
 _MODEL_FIELD = TEXT | {"description": "A model's name, or one of its aliases."}
 
 
@@ -52,6 +55,12 @@ def describe_events(data: Schema) -> Schema:
     return shape({"data": TEXT | content}, {"event": TEXT, "id": TEXT}) | {
         "description": "Each event. OpenAI's streams end with the data `[DONE]`."
     }
+
+
+def _place_of(path: tuple[str, Schema]) -> tuple[bool, bool, str]:
+    """Sort what most clients use first, and what is there once more below a model's name last."""
+    name = path[0]
+    return name.startswith("/m/"), not name.startswith("/v1/"), name
 
 
 class ApiSchema(AutoSchema):  # type: ignore[misc]
@@ -120,6 +129,20 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
         """Take JSON alone."""
         return [JSON]
 
+    def _get_request_body(self, direction: str = "request") -> Any:
+        body = super()._get_request_body(direction)
+        example = example_of(self.view, self.path)
+        if body is not None and example is not None:
+            body["content"][JSON]["example"] = example
+        return body
+
+    def _resolve_path_parameters(self, variables: Any) -> list[Schema]:
+        parameters: list[Schema] = super()._resolve_path_parameters(variables)
+        for parameter in parameters:
+            if parameter["name"] in _MODEL_PARAMETERS:
+                parameter["example"] = model_of(self.view)
+        return parameters
+
     def _get_response_bodies(self, direction: str = "response") -> Schema:
         bodies: Schema = super()._get_response_bodies(direction)
         for status, answer in bodies.items():
@@ -143,6 +166,7 @@ class ApiGenerator(SchemaGenerator):  # type: ignore[misc]
         for name in [name for name in schemas if name not in COMPONENTS]:
             schemas[name].setdefault("properties", {}).setdefault("model", _MODEL_FIELD)
         schemas |= COMPONENTS
+        document["paths"] = dict(sorted(document["paths"].items(), key=_place_of))
         document["components"]["securitySchemes"] = _SECURITY_SCHEMES
         document["tags"] = [{"name": tag} for tag in TAGS]
         return document
