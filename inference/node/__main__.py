@@ -47,12 +47,10 @@ class Alarm:
 def main() -> int:
     """Reconcile until SIGTERM or SIGINT, then stop every replica."""
     die_with_parent()
-    logging.basicConfig(
-        level=os.environ.get("LLAMERO_LOG_LEVEL", "INFO"), format="%(levelname)s %(message)s"
-    )
-    redis = connect()
-    agent = NodeAgent(redis, os.environ.get("LLAMERO_NODE") or socket.gethostname(), read_files())
-    open_health_port(agent.live, agent.ready, agent.judge_replica)
+    try:
+        redis, agent = set_up()
+    except ValueError as error:
+        sys.exit(f"The node agent cannot start: {error}")
     alarm = Alarm()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -69,6 +67,17 @@ def main() -> int:
     return 0
 
 
+def set_up() -> tuple[SyncRedis, NodeAgent]:
+    """Make the agent that the environment describes; raises ValueError for a bad variable."""
+    logging.basicConfig(
+        level=os.environ.get("LLAMERO_LOG_LEVEL") or "INFO", format="%(levelname)s %(message)s"
+    )
+    redis = connect()
+    agent = NodeAgent(redis, os.environ.get("LLAMERO_NODE") or socket.gethostname(), read_files())
+    open_health_port(agent.live, agent.ready, agent.judge_replica)
+    return redis, agent
+
+
 def read_files() -> ModelFiles:
     """Set up where model files come from; raises ValueError for a bad variable.
 
@@ -78,8 +87,10 @@ def read_files() -> ModelFiles:
     limit = os.environ.get("LLAMERO_NODE_CACHE_BYTES") or "0"
     if not limit.isdecimal():
         raise ValueError("LLAMERO_NODE_CACHE_BYTES must be a whole number of bytes")
-    url = os.environ.get("LLAMERO_CONTROL_URL")
-    source = ControlPlane(url, os.environ.get("LLAMERO_NODE_TOKEN") or "") if url else None
+    url, token = os.environ.get("LLAMERO_CONTROL_URL"), os.environ.get("LLAMERO_NODE_TOKEN")
+    if url and not token:
+        raise ValueError("LLAMERO_NODE_TOKEN is not set; LLAMERO_CONTROL_URL gives files for one.")
+    source = ControlPlane(url, token) if url and token else None
     return ModelFiles(FileCache(home / "fetched", int(limit)), source)
 
 

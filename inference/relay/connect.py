@@ -14,6 +14,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 URL_VARIABLE = "LLAMERO_REDIS_URL"
+_SCHEMES = ("redis://", "rediss://", "unix://")
 # What a broken, restarting, paused or loading server looks like to a caller.
 UNREACHABLE = (RedisConnectionError, RedisTimeoutError, OSError)
 
@@ -59,8 +60,9 @@ def connect(
     """Open a thread-safe client of the server at ``url`` or ``LLAMERO_REDIS_URL``.
 
     Nothing is sent until the first command. A blocking read must wait for less than the patience.
+    Raises ValueError where the variable is missing or no address.
     """
-    address = url or os.environ[URL_VARIABLE]
+    address = url or _read_address()
     pool = _WaryPool.from_url(
         address,
         max_connections=max_connections,
@@ -76,7 +78,7 @@ def connect(
 
 def connect_async(url: str | None = None, *, max_connections: int = 64) -> AsyncRedis:
     """Open a client for one event loop; callers wait for a connection when all are in use."""
-    address = url or os.environ[URL_VARIABLE]
+    address = url or _read_address()
     pool = _WaryAsyncPool.from_url(
         address,
         max_connections=max_connections,
@@ -88,6 +90,17 @@ def connect_async(url: str | None = None, *, max_connections: int = 64) -> Async
         **_keepalive(address),
     )
     return redis.asyncio.Redis.from_pool(pool)
+
+
+def _read_address() -> str:
+    address = os.environ.get(URL_VARIABLE, "")
+    if address.startswith(_SCHEMES):
+        return address
+    what = f"is {address!r}, but must be" if address else "is not set; it must be"
+    raise ValueError(
+        f"{URL_VARIABLE} {what} the Redis-protocol server's address, like redis://host:6379/0 or "
+        "unix:///path.sock."
+    )
 
 
 def text_of(raw: bytes | str) -> str:
