@@ -46,8 +46,12 @@ def show_state(thing: Deployment | ModelVersion) -> SafeString:
 
 def show_label(state: str, words: str) -> SafeString:
     """Show words in the colour of a state."""
-    context = {"type": _COLOURS.get(state, ""), "text": words}
-    return render_to_string("unfold/helpers/label.html", context)
+    return draw_label(_COLOURS.get(state, ""), words)
+
+
+def draw_label(colour: str, words: str) -> SafeString:
+    """Draw a label: success, info, warning, danger or no colour."""
+    return render_to_string("unfold/helpers/label.html", {"type": colour, "text": words})
 
 
 def show_facts(version: ModelVersion) -> SafeString:

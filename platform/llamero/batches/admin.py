@@ -4,13 +4,15 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat, pluralize
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
 from llamero.batches.models import Batch, BatchState, StoredFile
 from llamero.batches.services import cancel_batch
+from models_registry.admin.labels import draw_label
 
-_LABELS = {
+_COLOURS = {
     BatchState.VALIDATING: "info",
     BatchState.FAILED: "danger",
     BatchState.IN_PROGRESS: "info",
@@ -95,10 +97,10 @@ class BatchAdmin(ReadOnlyAdmin):
         rows: QuerySet[Batch] = super().get_queryset(request)
         return rows.defer("done", "parts")
 
-    @display(description="State", label=_LABELS)  # type: ignore[untyped-decorator]
-    def state_label(self, batch: Batch) -> tuple[str, str]:
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, batch: Batch) -> SafeString:
         """Show how far it is."""
-        return batch.state, str(BatchState(batch.state).label)
+        return draw_label(_COLOURS.get(batch.state, ""), batch.get_state_display())
 
     @display(description="Progress")  # type: ignore[untyped-decorator]
     def progress(self, batch: Batch) -> str:

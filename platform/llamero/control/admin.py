@@ -21,17 +21,18 @@ from llamero.control.node_form import NodeForm
 from llamero.control.node_states import schedule_nodes
 from llamero.control.node_tables import device_table, file_table, replica_table
 from llamero.control.node_tokens import IssuedToken, issue_node_token, revoke_node_tokens
+from models_registry.admin.labels import draw_label
 
 NOTHING = "-"
 _NEW_LINE = mark_safe("<br>")
-_NODE_LABELS = {
-    "open": "success",
-    "cordoned": "warning",
-    "draining": "warning",
-    "drained": "info",
-    "stopping": "warning",
-    "silent": "danger",
-    "unknown": "",
+_STATE_COLOURS = {
+    "Open": "success",
+    "Cordoned": "warning",
+    "Draining": "warning",
+    "Drained": "info",
+    "Stopping": "warning",
+    "Silent": "danger",
+    "Unknown": "",
 }
 
 
@@ -69,18 +70,11 @@ class NodeAdmin(ModelAdmin):  # type: ignore[misc]
         scheduling = Scheduling(form.cleaned_data["allows"])
         schedule_nodes(nodes=Node.objects.filter(pk=obj.pk), scheduling=scheduling)
 
-    @display(description="State", label=_NODE_LABELS)  # type: ignore[untyped-decorator]
-    def state_label(self, node: Node) -> tuple[str, str]:
-        """Show what may run on it, or that nobody hears it."""
-        live = read_live_nodes()
-        found = live.nodes.get(node.name)
-        if found is None:
-            return ("silent", "Silent") if live.is_known else ("unknown", "Unknown")
-        if found.status.is_draining:
-            return "stopping", "Stopping"
-        if node.scheduling == Scheduling.DRAINING and not found.replicas:
-            return "drained", "Drained"
-        return node.scheduling, str(Scheduling(node.scheduling).label)
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, node: Node) -> SafeString:
+        """Show what may run on it, or that nobody hears it; alike in the list and on its page."""
+        words = _describe_state(node)
+        return draw_label(_STATE_COLOURS[words], words)
 
     @display(description="Memory")  # type: ignore[untyped-decorator]
     def memory(self, node: Node) -> str:
@@ -214,6 +208,18 @@ class NodeTokenAdmin(ModelAdmin):  # type: ignore[misc]
         for token in chosen:
             self.log_change(request, token, "Revoked.")
         self.message_user(request, f"{count} token{pluralize(count)} revoked.", messages.SUCCESS)
+
+
+def _describe_state(node: Node) -> str:
+    live = read_live_nodes()
+    found = live.nodes.get(node.name)
+    if found is None:
+        return "Silent" if live.is_known else "Unknown"
+    if found.status.is_draining:
+        return "Stopping"
+    if node.scheduling == Scheduling.DRAINING and not found.replicas:
+        return "Drained"
+    return str(Scheduling(node.scheduling).label)
 
 
 def _live(node: Node) -> LiveNode | None:

@@ -1,4 +1,4 @@
-"""What a node has, runs and keeps, as tables of its page in the admin; a query for each table."""
+"""What a node has, runs and keeps, as tables of its page in the admin."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from inference.protocol.nodes import CachedFile, Device
 from inference.protocol.replicas import ReplicaStatus
 from llamero.control.live_nodes import LiveNode
-from models_registry.models import Deployment, VersionFile
+from models_registry.models import Deployment, DeploymentAdapter, VersionFile
 
 _KINDS = {"cpu": "Host", "gpu": "GPU", "igpu": "GPU of the host's memory"}
 
@@ -50,10 +50,10 @@ class ReplicaRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file that was fetched, and the models that it is part of."""
+    """A file that was fetched, and the models and adapters that it is part of."""
 
     file: CachedFile
-    models: str
+    uses: str
 
     @property
     def used_at(self) -> datetime:
@@ -84,16 +84,25 @@ def replica_table(live: LiveNode) -> SafeString:
 def file_table(live: LiveNode) -> SafeString:
     """Show the fetched files, the last used first."""
     files = live.status.cached_files
-    uses = VersionFile.objects.filter(file__sha256__in=[one.sha256 for one in files])
-    names: dict[str, set[str]] = {}
-    for sha256, name in uses.values_list("file__sha256", "version__model__slug"):
-        names.setdefault(sha256, set()).add(name)
+    names = _name_uses([one.sha256 for one in files])
     rows = [FileRow(one, ", ".join(sorted(names.get(one.sha256, ())))) for one in files]
     used_bytes = sum(one.size_bytes for one in files)
     return render_to_string(
         "control/node_files.html",
         {"rows": rows, "status": live.status, "used_bytes": used_bytes},
     )
+
+
+def _name_uses(hashes: list[str]) -> dict[str, set[str]]:
+    """Give what each file is part of: models (drafts are models, too), and adapters."""
+    names: dict[str, set[str]] = {}
+    versions = VersionFile.objects.filter(file__sha256__in=hashes)
+    for sha256, model in versions.values_list("file__sha256", "version__model__slug"):
+        names.setdefault(sha256, set()).add(model)
+    adapters = DeploymentAdapter.objects.filter(file__sha256__in=hashes)
+    for sha256, name, slug in adapters.values_list("file__sha256", "name", "deployment__slug"):
+        names.setdefault(sha256, set()).add(f"adapter {name} of {slug}")
+    return names
 
 
 def _device_row(device: Device) -> DeviceRow:

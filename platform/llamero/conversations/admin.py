@@ -4,12 +4,14 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from llamero.conversations.models import ResponseState, StoredResponse
+from models_registry.admin.labels import draw_label
 
-_LABELS = {
+_COLOURS = {
     ResponseState.IN_PROGRESS: "info",
     ResponseState.COMPLETED: "success",
     ResponseState.INCOMPLETE: "warning",
@@ -47,7 +49,7 @@ class StoredResponseAdmin(ModelAdmin):  # type: ignore[misc]
         """Leave the contents in the database."""
         return super().get_queryset(request).defer("question", "outcome")
 
-    @display(description="State", label=_LABELS)  # type: ignore[untyped-decorator]
-    def state_label(self, response: StoredResponse) -> tuple[str, str]:
+    @display(description="State")  # type: ignore[untyped-decorator]
+    def state_label(self, response: StoredResponse) -> SafeString:
         """Show what became of it."""
-        return response.state, str(ResponseState(response.state).label)
+        return draw_label(_COLOURS.get(response.state, ""), response.get_state_display())

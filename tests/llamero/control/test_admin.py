@@ -16,6 +16,7 @@ from llamero.control import admin, live_nodes
 from llamero.control.live_nodes import LiveNode, LiveNodes
 from llamero.control.models import Node, NodeToken, Scheduling
 from llamero.control.node_tokens import find_node_token, issue_node_token, recent_tokens
+from models_registry.models import ModelFile
 from tests.llamero.control.fakes import GIB, make_status
 from tests.models_registry.factories import make_deployment, make_model, make_version
 
@@ -71,9 +72,12 @@ def test_its_page_shows_devices_replicas_and_files(
     model = make_model()
     make_version(model)
     deployment = make_deployment(model)
+    lora = ModelFile.objects.create(sha256="c" * 64, size_bytes=GIB // 2)
+    deployment.adapters.create(file=lora, name="pirate")
     files = (
         CachedFile(sha256="a" * 64, size_bytes=3 * GIB, used_at=time.time() - 120),
-        CachedFile(sha256="f" * 64, size_bytes=GIB, used_at=time.time()),
+        CachedFile(sha256="c" * 64, size_bytes=GIB // 2, used_at=time.time()),
+        CachedFile(sha256="f" * 64, size_bytes=GIB // 2, used_at=time.time()),
     )
     live = admin.read_live_nodes().nodes["n1"]
     status = msgspec.structs.replace(
@@ -83,7 +87,7 @@ def test_its_page_shows_devices_replicas_and_files(
     live_now = LiveNodes({"n1": LiveNode(status, (replica,) * 30)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(admin, "read_live_nodes", lambda: live_now)
-        with django_assert_max_num_queries(14):
+        with django_assert_max_num_queries(19):
             page = browser.get(reverse(CHANGE, args=[node.pk])).content.decode()
     assert "&lt;b&gt;H200" in page
     assert "failed: &lt;i&gt;no memory" in page
@@ -92,7 +96,9 @@ def test_its_page_shows_devices_replicas_and_files(
     assert "4.0\xa0GB of 8.0\xa0GB; the longest unused make room" in page
     assert model.slug in page
     assert "2\xa0minutes ago" in page
-    assert "no longer registered" in page
+    assert f"adapter pirate of {deployment.slug}" in page
+    assert page.count("no longer registered") == 1
+    assert "(&#x27;" not in page
 
 
 def test_what_may_run_is_chosen_on_its_page(browser: Client, node: Node) -> None:
