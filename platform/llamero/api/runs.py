@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from llamero import dispatch
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.resuming import find_kept_run, no_such_run, retell_run
+from llamero.dispatch.dispatcher import Cancellation
 
 
 class RunEventsView(AsyncAPIView):
@@ -30,6 +31,8 @@ class RunView(AsyncAPIView):
     async def delete(self, request: Request, run_id: str, **kwargs: Any) -> HttpResponseBase:
         """Cancel it, whoever reads it; what was told until then is kept as long as ever."""
         kept = await find_kept_run(run_id, caller_of(request))
-        if not await dispatch.get_dispatcher().cancel_jobs(kept.jobs):
+        outcome = await dispatch.get_dispatcher().cancel_jobs(kept.jobs)
+        if outcome is Cancellation.UNKNOWN:
             raise no_such_run()
-        return json_response({"id": run_id, "object": "run", "cancelled": True})
+        is_cancelled = outcome is Cancellation.STOPPED
+        return json_response({"id": run_id, "object": "run", "cancelled": is_cancelled})

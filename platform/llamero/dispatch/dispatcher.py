@@ -4,6 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 
 from django.conf import settings
 
@@ -41,6 +42,14 @@ LAST_SEQ = 2**53
 # Some beats were missed: sooner than the lease, by which others go on with a replica's jobs.
 SILENT_SECONDS = 3.5
 MOVED_EVENT = Failed(ErrorCode.STREAM_DETACHED, "This stream goes on over another connection.")
+
+
+class Cancellation(Enum):
+    """What became of jobs that were to be stopped, all together."""
+
+    UNKNOWN = auto()
+    TOO_LATE = auto()
+    STOPPED = auto()
 
 
 class Dispatcher:
@@ -252,11 +261,13 @@ class Dispatcher:
         self._start()
         return self._rights
 
-    async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
-        """Stop jobs wherever they are followed; False where none of them is known any more."""
+    async def cancel_jobs(self, jobs: Sequence[str]) -> Cancellation:
+        """Stop jobs wherever they are followed."""
         await self._link()
-        outcomes = await self._relay.cancel(jobs, is_abandoned=False)
-        return any(outcome != "gone" for outcome in outcomes)
+        outcomes = set(await self._relay.cancel(jobs, is_abandoned=False))
+        if outcomes <= {"gone"}:
+            return Cancellation.UNKNOWN
+        return Cancellation.TOO_LATE if outcomes <= {"gone", "done"} else Cancellation.STOPPED
 
     async def close(self) -> None:
         """Stop listening; running streams get no more events."""

@@ -26,6 +26,8 @@ from inference.protocol.text import (
     Tokenized,
 )
 from inference.relay.endings import CANCELLED_EVENT
+from inference.relay.gateway import SpareView
+from llamero.dispatch.dispatcher import Cancellation
 from models_registry.selectors import ServedModel
 from tests.llamero.api.fake_answers import FakeAnswers
 from tests.llamero.api.fake_conversations import FakeConversations
@@ -119,6 +121,7 @@ class FakeDispatcher:
         self.wrong_keys = FakeWrongKeys()
         self.kept: dict[tuple[str, str], bytes] = {}
         self.cancelled: list[str] = []
+        self.cancellation = Cancellation.STOPPED
         self.streams: list[FakeStream] = []
         self.questions: list[Any] = []
         self.script: Script = lambda job: say("Hel", "lo")
@@ -129,6 +132,7 @@ class FakeDispatcher:
         self.ask_error: EngineError | None = None
         self.num_accepted = 1_000_000
         self.num_queued = 0
+        self.num_slots = 8
         self.trouble = ""
         self.refusal: EngineError | None = None
         self.model_facts: ModelFacts | None = None
@@ -174,6 +178,11 @@ class FakeDispatcher:
     def raise_if_full(self, deployment: str, owner: str) -> None:
         if self.refusal is not None:
             raise self.refusal
+
+    async def spare(self, deployment: str) -> SpareView:
+        self._check()
+        num_busy = sum(not stream.is_closed for stream in self.streams)
+        return SpareView(self.num_slots, max(0, self.num_slots - num_busy), self.num_queued)
 
     async def check_link(self) -> None:
         self._check()
@@ -224,9 +233,11 @@ class FakeDispatcher:
                 return [*told, CANCELLED_EVENT] if job_id in self.cancelled else told
         return told
 
-    async def cancel_jobs(self, jobs: Sequence[str]) -> bool:
+    async def cancel_jobs(self, jobs: Sequence[str]) -> Cancellation:
         self.cancelled += jobs
-        return any(job.id in jobs for job in self.jobs)
+        if not any(job.id in jobs for job in self.jobs):
+            return Cancellation.UNKNOWN
+        return self.cancellation
 
     def _check(self) -> None:
         if self.facts_error is not None:

@@ -28,6 +28,7 @@ from llamero.api.openai.chunks import ChatDialect, OpenAIChunks
 from llamero.api.openai.envelope import Envelope
 from llamero.api.resuming import KeptRun
 from llamero.api.run import ChoiceEvent, fail_open_runs
+from llamero.dispatch.dispatcher import Cancellation
 from llamero.errors import InvalidValue
 from tests.llamero.api.asgi_client import Answer, get, post, start
 from tests.llamero.api.conftest import LIMITED_KEY
@@ -285,6 +286,16 @@ async def test_delete_cancels_and_whoever_reads_hears_of_it(dispatcher: FakeDisp
     assert dispatcher.cancelled == [dispatcher.jobs[0].id]
     assert whole.chunks[-1]["error"]["code"] == "request_cancelled"
     assert b"[DONE]" not in whole.body
+
+
+async def test_deleting_a_run_that_has_ended_cancels_nothing(dispatcher: FakeDispatcher) -> None:
+    whole = await post("/v1/chat/completions", CHAT, headers=RESUMABLE)
+    run = whole.headers["x-llamero-run"]
+    dispatcher.cancellation = Cancellation.TOO_LATE
+    answer = await start("DELETE", f"/v1/runs/{run}").finish()
+    assert answer.json() == {"id": run, "object": "run", "cancelled": False}
+    dispatcher.cancellation = Cancellation.UNKNOWN
+    assert (await start("DELETE", f"/v1/runs/{run}").finish()).status == 404
 
 
 async def test_a_server_that_stops_says_that_it_can_be_resumed(dispatcher: FakeDispatcher) -> None:

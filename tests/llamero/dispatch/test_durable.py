@@ -8,7 +8,7 @@ import pytest
 
 from inference.relay import keys
 from inference.relay.reaper import sweep
-from llamero.dispatch.dispatcher import Dispatcher
+from llamero.dispatch.dispatcher import Cancellation, Dispatcher
 from tests.inference.relay.fakes import DONE, make_token
 from tests.inference.relay.test_reaper import sweep_for_long
 from tests.llamero.dispatch.reading import follow, read
@@ -93,11 +93,11 @@ async def test_what_is_kept_of_a_run_is_its_owners(dispatcher, other_gateway, re
 
 async def test_any_gateway_stops_it_and_its_reader_hears_of_it(dispatcher, other_gateway, replica):
     stream = await submit(dispatcher, is_durable=True)
-    assert await other_gateway.cancel_jobs([stream.job.id, "unknown"])
+    assert await other_gateway.cancel_jobs([stream.job.id, "unknown"]) is Cancellation.STOPPED
     [end] = await read(stream)
     assert end.finish_reason == "cancelled"
-    assert await other_gateway.cancel_jobs([stream.job.id])
-    assert not await other_gateway.cancel_jobs(["nothing"])
+    assert await other_gateway.cancel_jobs([stream.job.id]) is Cancellation.TOO_LATE
+    assert await other_gateway.cancel_jobs(["nothing"]) is Cancellation.UNKNOWN
 
 
 async def test_a_conversation_is_its_last_run_to_its_owner(dispatcher, other_gateway, replica):
