@@ -18,6 +18,7 @@ from django.conf import settings
 
 from llamero.sockets import make_private_folder
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 # What has no row after so long never gets one.
 ORPHAN_SECONDS = 24 * 3600.0
 
@@ -50,7 +51,7 @@ class NewFile:
 
     def __init__(self) -> None:
         self._path = incoming_folder() / uuid.uuid4().hex
-        self._file = self._path.open("xb")
+        self._file = os.fdopen(os.open(self._path, _NEW, 0o600), "wb")
         self._hash = hashlib.sha256()
         self.num_bytes = 0
 
