@@ -36,9 +36,10 @@ def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> S
     if served is None or not caller.may_use(served.model_pk):
         raise no_such_model(name)
     if not _answers_as(served, kinds):
-        wanted = " or ".join(_KIND_WORDS[kind] for kind in sorted(kinds))
         raise InvalidValue(
-            "model", f"{served.id} is {_KIND_WORDS[served.kind]}; this address is for {wanted}."
+            "model",
+            f"{served.id} is {_KIND_WORDS[served.kind]}; this address is for {_describe(kinds)}. "
+            "GET /v1/models tells the kind of each.",
         )
     return served
 
@@ -48,7 +49,13 @@ def choose_default_model(caller: Caller, kinds: frozenset[ModelKind]) -> ServedM
     fitting = [served for served in list_usable_models(caller) if _answers_as(served, kinds)]
     if fitting:
         return min(fitting, key=lambda one: (one.kind not in kinds, one.kind not in GENERATIVE))
-    raise LlameroError(404, "model_not_found", "No model of a fitting kind is served.")
+    raise LlameroError(
+        404,
+        "model_not_found",
+        f"This address is for {_describe(kinds)}, and none is served that this key may use. "
+        "GET /v1/models lists those that are, with the kind of each.",
+        param="model",
+    )
 
 
 def list_usable_models(caller: Caller) -> list[ServedModel]:
@@ -66,6 +73,10 @@ def no_such_model(name: str) -> LlameroError:
     return LlameroError(
         404, "model_not_found", f"The model {name!r:.140} does not exist.", param="model"
     )
+
+
+def _describe(kinds: frozenset[ModelKind]) -> str:
+    return " or ".join(_KIND_WORDS[kind] for kind in sorted(kinds))
 
 
 def _answers_as(served: ServedModel, kinds: frozenset[ModelKind]) -> bool:

@@ -201,7 +201,10 @@ async def test_a_chat_model_embeds_where_its_deployment_says_so(
 
 async def test_a_wrong_kind_is_named() -> None:
     error = (await post(URL, {"model": "smol", "input": "a"})).error
-    assert error["message"] == "smol is a chat model; this address is for an embedding model."
+    assert error["message"] == (
+        "smol is a chat model; this address is for an embedding model. "
+        "GET /v1/models tells the kind of each."
+    )
 
 
 async def test_a_worker_that_tells_too_little_is_an_error(dispatcher: FakeDispatcher) -> None:
