@@ -1,5 +1,5 @@
 # Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
-.PHONY: run test slow browser chaos fuzz clients bench lint format prerequisites browser-engine clean
+.PHONY: run install test slow browser chaos fuzz clients bench lint format prerequisites browser-engine clean
 .DEFAULT_GOAL := run
 
 VENV := .venv
@@ -15,6 +15,9 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/platform
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py up
 
+# What a machine needs that runs one part alone: see docs/nodes.md.
+install: $(VENV)/.runtime
+
 # Two at a time, file by file: each process has a home, a broker and a database of its own.
 TEST_WORKERS ?= 2
 test: $(VENV)/.dev browser-engine
@@ -29,9 +32,10 @@ browser: $(VENV)/.dev browser-engine
 	$(BIN)/python -m pytest -m browser
 
 # Breaks a running system in every way, and prints what was promised, tried and broken: docs/chaos.md.
-# TRIALS="P5 gateway" chooses some, SCALE=0.2 has fewer rounds, FULL=1 has waits at full length.
+# TRIALS="P5 gateway" chooses some, SCALE=0.2 has fewer rounds, FULL=1 has waits at full length,
+# LIST=1 names them and runs none.
 chaos: $(VENV)/.dev
-	$(BIN)/python -m tests.chaos $(TRIALS) --scale $(or $(SCALE),1) $(if $(FULL),--full)
+	$(BIN)/python -m tests.chaos $(TRIALS) --scale $(or $(SCALE),1) $(if $(FULL),--full) $(if $(LIST),--list)
 
 # Sends made-up requests to every route: CASES=20000 sends more, ONLY='^/v1/chat' asks few routes.
 fuzz: $(VENV)/.dev $(VENV)-clients/.installed
