@@ -1,0 +1,47 @@
+"""What the documents name is there, and what is there they name."""
+
+import re
+from pathlib import Path
+
+from tests.processes import ROOT
+
+# Told to processes by the processes that start them.
+INTERNAL = {"LLAMERO_PARENT_PID", "LLAMERO_REPLICA_SPEC", "LLAMERO_REPLICA_FAILURES"}
+
+
+def _tables(*paths: str) -> str:
+    lines = [line for path in paths for line in (ROOT / path).read_text().splitlines()]
+    return "\n".join(line for line in lines if line.startswith("|"))
+
+
+def _sources() -> list[Path]:
+    return [
+        path
+        for folder in ("platform", "inference", "models_registry")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+
+
+def test_every_setting_is_in_a_table_and_every_row_is_a_setting() -> None:
+    sources = "\n".join(path.read_text() for path in _sources())
+    read = set(re.findall(r"""["'](LLAMERO_[A-Z_]*[A-Z])["']""", sources)) - INTERNAL
+    told = set(re.findall(r"LLAMERO_[A-Z_]*[A-Z]", _tables("README.md", "docs/nodes.md")))
+    assert told == read
+
+
+def test_every_command_is_in_the_table() -> None:
+    rows = _tables("README.md")
+    for path in _sources():
+        if path.parent.name == "commands" and path.stem != "__init__":
+            assert re.search(rf"`{path.stem}[ `]", rows), path.stem
+
+
+def test_every_document_is_linked_and_every_link_leads_somewhere() -> None:
+    documents = {ROOT / "README.md", *(ROOT / "docs").glob("*.md")}
+    linked = set()
+    for document in documents:
+        for target in re.findall(r"\]\(([^)#:\s]+)\)", document.read_text()):
+            found = (document.parent / target).resolve()
+            assert found.exists(), (document.name, target)
+            linked |= {found} - {document}
+    assert documents - linked == {ROOT / "README.md"}
