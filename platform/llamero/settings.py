@@ -322,7 +322,10 @@ LOG_LEVEL = env.str("LLAMERO_LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "llamero.request_ids.AddRequestId"}},
+    "filters": {
+        "request_id": {"()": "llamero.request_ids.AddRequestId"},
+        "failures": {"()": "llamero.failures.OnlyFailures"},
+    },
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(request_id)s%(message)s"}
     },
@@ -338,6 +341,8 @@ LOGGING = {
         # Django's own handlers would print a second time.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
+        # The access log has each answer.
+        "django.request": {"filters": ["failures"]},
         "daphne": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },
