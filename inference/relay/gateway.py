@@ -97,8 +97,15 @@ class SpareView:
 class NoReadyReplica(EngineError):
     """No replica can take work now; one may be on its way."""
 
-    def __init__(self, message: str = "No replica of this model is ready.") -> None:
-        super().__init__(ErrorCode.NO_READY_REPLICA, message, is_retryable=True)
+    def __init__(
+        self,
+        message: str = "No replica of this model is ready.",
+        *,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(
+            ErrorCode.NO_READY_REPLICA, message, is_retryable=True, retry_after=retry_after
+        )
 
 
 class GatewayRelay:

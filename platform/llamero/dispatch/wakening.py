@@ -20,6 +20,8 @@ BLOCKED_SECONDS = 5.0
 # A control worker that restarts is back by then.
 UNCONTROLLED_SECONDS = 15.0
 UNKNOWN_PATIENCE_SECONDS = 60.0
+# When to ask again where nothing starts before an operator acts, or memory gets free.
+HELP_SECONDS = 30.0
 # Of one gateway and deployment: each holds a request in memory.
 MAX_WAITING = 512
 TOO_LATE = "No replica of this model became ready in time."
@@ -106,12 +108,15 @@ def _judge(view: WakeView, waited_seconds: float, blocked_seconds: float) -> Non
     """Raise when waiting makes no more sense."""
     outlook = view.outlook
     if outlook is not None and outlook.prospect is Prospect.HOPELESS:
-        raise NoReadyReplica(_say("This model cannot be used now", outlook.reason))
+        what = _say("This model cannot be used now", outlook.reason)
+        raise NoReadyReplica(what, retry_after=HELP_SECONDS)
     if not view.has_controller:
         if blocked_seconds >= UNCONTROLLED_SECONDS:
-            raise NoReadyReplica(_say("No replica is ready", "No control worker is running."))
+            what = _say("No replica is ready", "No control worker is running.")
+            raise NoReadyReplica(what, retry_after=HELP_SECONDS)
     elif blocked_seconds >= BLOCKED_SECONDS:
-        raise NoReadyReplica(_say("No replica is ready", outlook.reason if outlook else ""))
+        what = _say("No replica is ready", outlook.reason if outlook else "")
+        raise NoReadyReplica(what, retry_after=HELP_SECONDS)
     if waited_seconds >= _patience_of(view):
         raise NoReadyReplica(TOO_LATE)
 

@@ -29,11 +29,12 @@ async def wait_for_use(board):
             await asyncio.sleep(0.01)
 
 
-async def refusal_of(call):
+async def refusal_of(call, retry_after=None):
     with pytest.raises(EngineError) as caught:
         await call
     assert caught.value.code is ErrorCode.NO_READY_REPLICA
     assert caught.value.is_retryable
+    assert caught.value.retry_after == retry_after
     return caught.value.message
 
 
@@ -79,7 +80,7 @@ async def test_who_only_looks_wakes_nobody(dispatcher, board):
 
 async def test_a_deployment_that_failed_is_refused_at_once_with_the_reason(dispatcher, board):
     board.publish({"chat": Outlook(prospect=Prospect.HOPELESS, reason="Out of memory.")})
-    message = await refusal_of(dispatcher.facts("chat"))
+    message = await refusal_of(dispatcher.facts("chat"), retry_after=30)
     assert message == "This model cannot be used now: Out of memory."
     assert board.used_at() == {}
 
@@ -88,7 +89,8 @@ async def test_no_room_is_refused_when_it_lasts(dispatcher, board, monkeypatch):
     monkeypatch.setattr(wakening, "BLOCKED_SECONDS", 0.3)
     monkeypatch.setattr(wakening, "LOOK_SECONDS", 0.05)
     board.publish({"chat": Outlook(prospect=Prospect.BLOCKED, reason="No node has room.")})
-    assert "No node has room." in await refusal_of(dispatcher.facts("chat"))
+    message = await refusal_of(dispatcher.facts("chat"), retry_after=30)
+    assert "No node has room." in message
 
 
 async def test_no_room_for_a_moment_is_no_reason_to_give_up(
@@ -117,7 +119,8 @@ async def test_patience_ends_with_the_deployments_and_with_the_deadline(
 
 async def test_without_a_controller_nobody_waits_for_long(dispatcher, replica):
     replica.registry.remove(replica.name)
-    assert "No control worker" in await refusal_of(dispatcher.facts("chat"))
+    message = await refusal_of(dispatcher.facts("chat"), retry_after=30)
+    assert "No control worker" in message
 
 
 async def test_many_wait_with_one_look(dispatcher, replica, board, monkeypatch):
