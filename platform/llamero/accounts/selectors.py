@@ -80,7 +80,7 @@ def _find_lost(owners: frozenset[str]) -> frozenset[str]:
     numbers: dict[str, dict[int, str]] = {"key": {}, "user": {}}
     for owner in owners:
         kind, number = read_owner(owner)
-        if kind in numbers:
+        if kind in numbers and number:
             numbers[kind][number] = owner
     staff = get_user_model().objects.filter(is_active=True, is_staff=True)
     allowed = {"key": ApiKey.objects.usable(timezone.now()), "user": staff}

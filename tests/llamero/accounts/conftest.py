@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth.models import User
 
+from llamero.accounts.models import Team
 from llamero.accounts.selectors import recent_callers
 from models_registry.models import Model
 
@@ -19,6 +20,11 @@ def forget_callers() -> Iterator[None]:
 @pytest.fixture
 def ada(db: None) -> User:
     return User.objects.create_user("ada", password="analytical")
+
+
+@pytest.fixture
+def team(db: None) -> Team:
+    return Team.objects.create(name="Red")
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ class ApiKeyAdmin(TeamRightsMixin):
     def formfield_for_foreignkey(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Offer team admins their teams."""
         if db_field.name == "team" and self.is_confined(request):
-            kwargs["queryset"] = administered_teams(request.user)
+            kwargs |= {"queryset": administered_teams(request.user), "required": True}
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

@@ -1,17 +1,25 @@
 """``manage.py create_api_key``: make a key from the shell; it alone goes to standard output."""
 
+import json
+import re
 from argparse import ArgumentParser, ArgumentTypeError
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
 
-from llamero.accounts.services import issue_api_key
+from llamero.accounts.models import Team
+from llamero.accounts.networks import read_networks
+from llamero.accounts.scopes import Scope
+from llamero.accounts.services import IssuedKey, issue_api_key
 from models_registry.models import Model
 
 MAX_DAYS = 36_500
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 
 
 class Command(BaseCommand):
@@ -21,32 +29,105 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the options."""
-        parser.add_argument("username", help="the user the key acts for")
-        parser.add_argument("--name", default="shell", help="what the key is for")
-        parser.add_argument("--days", type=_days, help="days until it expires (default: never)")
+        parser.add_argument("--name", required=True, help="what the key is for")
+        parser.add_argument("--user", help="whose it is; without a team either, the first admin's")
+        parser.add_argument("--team", help="the team it belongs to; beside --user, as a member")
         parser.add_argument(
-            "--model", action="append", default=[], help="allow only this model (repeatable)"
+            "--models", type=_words, default=[], help="allow only these, separated by commas"
         )
+        parser.add_argument(
+            "--scopes", type=_scopes, default=[], help=f"allow only these: {', '.join(Scope)}"
+        )
+        parser.add_argument(
+            "--ips", type=_networks, default=[], help="addresses or networks it may be used from"
+        )
+        parser.add_argument("--expires", type=_time, help="a time to come, or 12h, 30d or 8w")
+        parser.add_argument("--json", action="store_true", help="print what was made as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the names, issue, print."""
-        expires_at = None
-        if options["days"] is not None:
-            expires_at = timezone.now() + timedelta(days=options["days"])
-        issued = issue_api_key(
-            user=_find_user(options["username"]),
-            name=options["name"],
-            expires_at=expires_at,
-            allowed_models=[_find_model(slug) for slug in options["model"]],
-        )
-        self.stdout.write(issued.secret_text)
+        team = _find_team(options["team"]) if options["team"] else None
+        if options["user"]:
+            user: User | None = _find_user(options["user"])
+        else:
+            user = None if team else _find_first_admin()
+        try:
+            issued = issue_api_key(
+                user=user,
+                team=team,
+                name=options["name"],
+                expires_at=options["expires"],
+                allowed_models=[_find_model(slug) for slug in options["models"]],
+                scopes=options["scopes"],
+                networks=options["ips"],
+            )
+        except ValidationError as error:
+            raise CommandError("; ".join(error.messages)) from None
+        self.stdout.write(_as_json(issued) if options["json"] else issued.secret_text)
 
 
-def _days(text: str) -> int:
-    """Read how long a key lives: a day at least, a hundred years at most."""
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_DAYS:
-        raise ArgumentTypeError(f"must be a whole number from 1 to {MAX_DAYS}")
-    return int(text)
+def _as_json(issued: IssuedKey) -> str:
+    key = issued.key
+    document = {
+        "id": key.pk,
+        "key": issued.secret_text,
+        "name": key.name,
+        "user": key.user.get_username() if key.user else None,
+        "team": key.team.name if key.team else None,
+        "models": [model.slug for model in key.allowed_models.order_by("slug")],
+        "scopes": key.scopes,
+        "ips": key.networks,
+        "expires_at": key.expires_at.isoformat() if key.expires_at else None,
+    }
+    return json.dumps(document)
+
+
+def _words(text: str) -> list[str]:
+    """Read words between commas, none of them empty, each once."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise ArgumentTypeError("has an empty part between its commas")
+    return list(dict.fromkeys(words))
+
+
+def _scopes(text: str) -> list[Scope]:
+    words = _words(text)
+    for word in words:
+        if word not in Scope.values:
+            raise ArgumentTypeError(f"there is no scope {word!r}; there are {', '.join(Scope)}")
+    return [Scope(word) for word in words]
+
+
+def _networks(text: str) -> list[str]:
+    try:
+        return [str(network) for network in read_networks(_words(text))]
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def _time(text: str) -> datetime:
+    """Read when a key ends: within a hundred years. A time without a zone is in UTC."""
+    now = timezone.now()
+    wait = re.fullmatch(r"([0-9]{1,9})([hdw])", text)
+    if wait:
+        hours = int(wait[1]) * _HOURS[wait[2]]
+        ends = now + timedelta(hours=min(hours, 24 * MAX_DAYS + 1))
+    else:
+        ends = _read_time(text)
+    if not now < ends <= now + timedelta(days=MAX_DAYS):
+        raise ArgumentTypeError(f"must be to come, within {MAX_DAYS} days")
+    return ends
+
+
+def _read_time(text: str) -> datetime:
+    try:
+        day = parse_date(text)
+        found = datetime.combine(day, time(), UTC) if day else parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise ArgumentTypeError("must be a time, as 2030-12-31 or 2030-12-31T18:00Z, or as 30d")
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _find_user(username: str) -> User:
@@ -54,6 +135,20 @@ def _find_user(username: str) -> User:
     if user is None:
         raise CommandError(f"There is no user named {username!r}.")
     return user
+
+
+def _find_first_admin() -> User:
+    user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if user is None:
+        raise CommandError("There is no admin yet: name a --user or a --team.")
+    return user
+
+
+def _find_team(name: str) -> Team:
+    team = Team.objects.filter(name__iexact=name).first()
+    if team is None:
+        raise CommandError(f"There is no team named {name!r}.")
+    return team
 
 
 def _find_model(slug: str) -> Model:
