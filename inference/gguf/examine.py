@@ -25,11 +25,13 @@ def open_regular(path: Path) -> Iterator[int]:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if path.is_symlink():
-            raise GgufRejected("not_a_file", "This is a link: give the file itself.") from error
-        raise GgufRejected("not_a_file", f"Cannot open the file: {error.strerror}.") from error
+            reason = f"{path.name!r} is a link: give the file itself."
+            raise GgufRejected("not_a_file", reason) from error
+        reason = f"Cannot open {path.name!r}: {error.strerror}."
+        raise GgufRejected("not_a_file", reason) from error
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise GgufRejected("not_a_file", "This is not a regular file.")
+            raise GgufRejected("not_a_file", f"{path.name!r} is not a regular file.")
         yield fd
     finally:
         os.close(fd)

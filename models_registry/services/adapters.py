@@ -22,6 +22,11 @@ def add_adapter(
     Raises ImportRejected for a file that is no adapter, ValidationError for one of another
     architecture than the model's, or a bad or taken name.
     """
+    if deployment.adapters.filter(name=name).exists():
+        raise ValidationError(
+            f"{deployment} has an adapter {name} already: choose another name, or remove that one "
+            "on the deployment's page."
+        )
     _check_fit(deployment, path)
     with stage_file(path) as staged, store_lock(), transaction.atomic():
         last = deployment.adapters.aggregate(last=Max("position"))["last"]

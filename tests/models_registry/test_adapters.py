@@ -52,7 +52,7 @@ def test_adapters_keep_their_order_and_names(deployment: Deployment, lora: Path)
     for name in ("b", "a"):
         add_adapter(deployment=deployment, path=lora, name=name)
     assert [one.name for one in list_deployment_targets()[0].loras] == ["b", "a"]
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValidationError, match="has an adapter a already: choose another name"):
         add_adapter(deployment=deployment, path=lora, name="a")
     with pytest.raises(ValidationError):
         add_adapter(deployment=deployment, path=lora, name="../a")

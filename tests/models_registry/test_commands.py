@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from models_registry.demo.models import DemoModel
 from models_registry.management.commands import fetch_demo_models
 from models_registry.models import Deployment, Model
+from tests.tiny_lora import write_lora
 
 
 def inspect(*paths: Path) -> tuple[int, dict[str, object]]:
@@ -39,8 +40,22 @@ def test_inspection_of_a_bad_file(tmp_path: Path) -> None:
 def test_import_and_deploy(home: Path, tiny_model_path: Path) -> None:
     call_command("import_model", tiny_model_path, slug="tiny", deploy=True, stdout=io.StringIO())
     assert Deployment.objects.get().model.slug == "tiny"
-    with pytest.raises(CommandError, match="already exists"):
-        call_command("import_model", tiny_model_path, slug="tiny", stdout=io.StringIO())
+    with pytest.raises(CommandError, match=r"tiny already exists: .* --slug, .* --new-version"):
+        call_command("import_model", tiny_model_path, slug="Tiny", stdout=io.StringIO())
+
+
+@pytest.mark.django_db
+def test_an_import_says_what_to_give_instead(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"Cannot open 'nope\.gguf': No such file"):
+        call_command("import_model", tmp_path / "nope.gguf", slug="tiny")
+    with pytest.raises(CommandError, match="There is no model tiny: --new-version is for"):
+        call_command("import_model", tmp_path / "nope.gguf", slug="tiny", new_version=True)
+
+
+def test_inspection_of_an_adapter_names_its_command(tmp_path: Path) -> None:
+    write_lora(tmp_path / "lora.gguf", seed=1)
+    _, answer = inspect(tmp_path / "lora.gguf")
+    assert "import_adapter" in str(answer["reason"])
 
 
 @pytest.mark.django_db

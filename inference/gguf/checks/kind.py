@@ -25,6 +25,8 @@ def check_kind(header: Header) -> None:
     kind = header.metadata.get("general.type")
     if kind is not None and kind.text != "model":
         reason = f"general.type is “{kind.text}”, only “model” can be served."
+        if kind.text == "adapter":
+            reason += " A deployment gets an adapter by manage.py import_adapter."
         raise GgufRejected("unsupported_kind", reason, kind.offset)
     for tensor in header.tensors:
         if tensor.name.startswith("direction."):

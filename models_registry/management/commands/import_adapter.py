@@ -22,7 +22,11 @@ class Command(BaseCommand):
         parser.add_argument("--deployment", required=True, help="the deployment's name")
         parser.add_argument("--name", required=True, help="what requests call the adapter")
         parser.add_argument(
-            "--scale", type=float, default=0.0, help="how it acts where a request says nothing"
+            "--scale",
+            type=float,
+            default=0.0,
+            help="how strongly it acts where a request says nothing; without it 0: only where a "
+            "request asks for it",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -40,3 +44,8 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError("\n".join(error.messages)) from error
         self.stdout.write(f"{deployment} has the adapter {adapter}.")
+        if not adapter.scale:
+            self.stdout.write(
+                "It acts only where a request asks for it: its --scale is 0. With --scale 1 it "
+                "would always act."
+            )

@@ -8,6 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from inference.protocol.replicas import ModelKind
+from models_registry.models import Model
+from models_registry.names import normalize_name
 from models_registry.services.deployments import create_deployment
 from models_registry.services.importing import import_model_files
 
@@ -28,10 +30,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Import, and say what came of it."""
+        slug = normalize_name(options["slug"])
+        _check_slug(slug, is_new_version=options["new_version"])
         try:
             version = import_model_files(
                 paths=options["paths"],
-                slug=options["slug"],
+                slug=slug,
                 title=options["title"],
                 kind=ModelKind(options["kind"]) if options["kind"] else None,
                 is_new_version=options["new_version"],
@@ -41,3 +45,15 @@ class Command(BaseCommand):
                 self.stdout.write(f"Deployed {create_deployment(model=version.model)}.")
         except ValidationError as error:
             raise CommandError("\n".join(error.messages)) from error
+
+
+def _check_slug(slug: str, *, is_new_version: bool) -> None:
+    """Say which option to change where the name and --new-version do not go together."""
+    is_known = Model.objects.filter(slug=slug).exists()
+    if is_known and not is_new_version:
+        raise CommandError(
+            f"A model {slug} already exists: choose another --slug, or add the file to it as a "
+            "version with --new-version."
+        )
+    if is_new_version and not is_known:
+        raise CommandError(f"There is no model {slug}: --new-version is for one that exists.")
