@@ -22,11 +22,13 @@ from models_registry.selectors import ServedModel
 class ChatRequest:
     """A validated chat request. ``prefill`` is the beginning of the answer, where it is given.
 
+    Unless ``begins_turn`` the prompt ends with the messages, and the model chooses who speaks.
     ``is_legacy``: its tools came as OpenAI's older ``functions``, and calls go back in that way.
     """
 
     messages: tuple[dict[str, Any], ...]
     prefill: str = ""
+    begins_turn: bool = True
     settings: GenerationSettings
     include_usage: bool = False
     template_kwargs: dict[str, Any]
@@ -53,6 +55,7 @@ async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> Prepared
     question = RenderChat(
         messages=planned.settle_history(request.messages),
         tools=planned.definitions,
+        add_generation_prompt=request.begins_turn,
         template_kwargs=planned.variables | request.template_kwargs,
         prefill=request.prefill,
         no_reasoning=planned.closed_reasoning,

@@ -18,6 +18,7 @@ from llamero.api.openai.extras import wanted_extras
 from llamero.api.openai.logprobs import chat_logprobs, prompt_logprobs
 from llamero.api.openai.recipes import ChatRecipe
 from llamero.api.openai.turns import TurnShape, message_of
+from llamero.api.paths import Dialect
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
 from llamero.api.sse import openai_error
 from models_registry.selectors import ServedModel
@@ -61,7 +62,11 @@ class ChatCompletionsView(AsyncAPIView):
             envelope=envelope,
             num_choices=settings.num_choices,
             include_usage=self.chat.include_usage,
-            shape=TurnShape(turn=chat.turn, is_legacy=self.chat.is_legacy),
+            shape=TurnShape(
+                turn=chat.turn,
+                is_legacy=self.chat.is_legacy,
+                opens_with_null=self.dialect is Dialect.LLAMA_SERVER,
+            ),
             extras=wanted_extras(settings, [chat.prompt]),
         )
         keep = make_keep(self.run_id, self.served, caller, recipe)

@@ -6,6 +6,7 @@ from typing import Any
 from llamero.api.chat import ChatRequest
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
 from llamero.api.messages import read_messages
+from llamero.api.openai.continuation import read_continuation
 from llamero.api.openai.reasoning import read_reasoning_wish
 from llamero.api.openai.settings import (
     OpenAISerializer,
@@ -51,6 +52,8 @@ class ChatSerializer(OpenAISerializer):
     reasoning_budget_tokens = StrictInteger(-1, required=False)
     reasoning_budget = StrictInteger(-1, required=False)
     chat_template_kwargs = AnyValue(required=False)
+    add_generation_prompt = StrictBoolean(required=False)
+    continue_final_message = StrictBoolean(required=False)
 
 
 def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
@@ -60,8 +63,12 @@ def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     template_kwargs = _read_template_kwargs(fields.get("chat_template_kwargs"))
     tools = read_tool_use(fields)
     _refuse_two_grammars(fields, tools)
+    all_messages = read_messages(fields["messages"])
+    messages, prefill, begins_turn = read_continuation(fields, all_messages)
     return ChatRequest(
-        messages=read_messages(fields["messages"]),
+        messages=messages,
+        prefill=prefill,
+        begins_turn=begins_turn,
         settings=read_settings(
             fields,
             max_tokens=fields.get("max_completion_tokens", fields.get("max_tokens")),

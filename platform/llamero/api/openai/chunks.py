@@ -46,15 +46,18 @@ class ChunkDialect(Protocol):
 
 
 class ChatDialect:
-    """Chat: text in ``delta.content``, the role once at the start."""
+    """Chat: text in ``delta.content``, the role once at the start, with an ``opening``."""
 
     object_name = "chat.completion.chunk"
     before_text = b'"delta":{"content":'
     after_text = b'},"logprobs":null,"finish_reason":null}]'
 
+    def __init__(self, opening: str | None = "") -> None:
+        self._opening = opening
+
     def first_piece(self, choice: int) -> dict[str, Any]:
         """Name the role."""
-        return {"delta": {"role": "assistant", "content": ""}}
+        return {"delta": {"role": "assistant", "content": self._opening}}
 
     def judge_prompt(self, choice: int, event: PromptLogprobs) -> None:
         """Leave it: a chat does not repeat its prompt."""

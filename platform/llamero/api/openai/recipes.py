@@ -34,7 +34,7 @@ class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
             )
         return OpenAIChunks(
             self.envelope,
-            ChatDialect(),
+            ChatDialect(self.shape.opening),
             num_choices=self.num_choices,
             include_usage=self.include_usage,
             extras=self.extras,

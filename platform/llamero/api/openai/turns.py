@@ -23,10 +23,19 @@ from llamero.api.turn import (
 
 
 class TurnShape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What turns are read as, and whether a call is told as the older ``function_call``."""
+    """What turns are read as, and whether a call is told as the older ``function_call``.
+
+    ``opens_with_null`` begins streams as llama-server does.
+    """
 
     turn: TurnFormat
     is_legacy: bool = False
+    opens_with_null: bool = False
+
+    @property
+    def opening(self) -> str | None:
+        """The content that a stream begins with: null where a turn may have no words."""
+        return None if self.turn.call_style or self.opens_with_null else ""
 
     def finish_reason(self, word: str) -> str:
         """Give the word of the API that the client speaks."""
@@ -62,14 +71,6 @@ def _calls_of(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
     return calls
 
 
-class TurnDialect(ChatDialect):
-    """Chat where a turn may have no words: its content is null until it has some."""
-
-    def first_piece(self, choice: int) -> dict[str, Any]:
-        """Name the role."""
-        return {"delta": {"role": "assistant", "content": None}}
-
-
 class TurnChunks(OpenAIChunks):
     """Writes a run of turns as chunks, one per piece. Log-probabilities go with the next one."""
 
@@ -84,7 +85,7 @@ class TurnChunks(OpenAIChunks):
     ) -> None:
         super().__init__(
             envelope,
-            TurnDialect() if shape.turn.call_style else ChatDialect(),
+            ChatDialect(shape.opening),
             num_choices=num_choices,
             include_usage=include_usage,
             extras=extras,

@@ -1,0 +1,52 @@
+"""A chat may go on with its last message, or end where its messages end."""
+
+from typing import Any
+
+import pytest
+
+from inference.protocol.text import RenderChat
+from tests.llamero.api.asgi_client import post
+from tests.llamero.api.fakes import FakeDispatcher
+
+BEGUN = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Well"}]
+
+
+def asked(dispatcher: FakeDispatcher) -> RenderChat:
+    return next(one for one in dispatcher.questions if isinstance(one, RenderChat))
+
+
+async def test_the_last_message_may_be_gone_on_with(dispatcher: FakeDispatcher) -> None:
+    body = {"messages": BEGUN, "continue_final_message": True, "add_generation_prompt": False}
+    assert (await post("/chat/completions", body)).status == 200
+    question = asked(dispatcher)
+    assert (question.prefill, len(question.messages)) == ("Well", 1)
+    assert question.add_generation_prompt
+
+
+@pytest.mark.parametrize(("value", "expected"), [(False, False), (True, True), (None, True)])
+async def test_no_turn_need_begin(
+    dispatcher: FakeDispatcher, value: bool | None, expected: bool
+) -> None:
+    await post("/apply-template", {"messages": BEGUN, "add_generation_prompt": value})
+    assert asked(dispatcher).add_generation_prompt is expected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": BEGUN, "add_generation_prompt": True},
+        {"messages": BEGUN[:1]},
+        {"messages": BEGUN[1:]},
+        {"messages": [BEGUN[0], {"role": "assistant", "content": ""}]},
+    ],
+)
+async def test_what_cannot_be_gone_on_with_is_refused(fields: dict[str, Any]) -> None:
+    answer = await post("/chat/completions", fields | {"continue_final_message": True})
+    assert (answer.status, answer.error["param"]) == (400, "continue_final_message")
+
+
+async def test_streams_begin_as_each_server_begins_them() -> None:
+    for url, content in (("/chat/completions", None), ("/v1/chat/completions", "")):
+        body = {"model": "smol", "messages": BEGUN[:1], "stream": True}
+        first = (await post(url, body)).chunks[0]
+        assert first["choices"][0]["delta"] == {"role": "assistant", "content": content}
