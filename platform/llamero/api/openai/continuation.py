@@ -1,4 +1,4 @@
-"""Does the model begin a turn, or go on with the last? vLLM's fields, which llama-server has too."""
+"""Does the model begin a turn, or go on with the last? Fields of vLLM, which llama-server has."""
 
 from collections.abc import Mapping
 from typing import Any
