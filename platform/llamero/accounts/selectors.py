@@ -72,7 +72,8 @@ async def review_owners(owners: frozenset[str]) -> frozenset[str]:
     ``settings.OWNER_REVIEW``: the data plane's connection asks while they have something open.
     """
     recent_callers.forget(lambda caller: caller.owner in owners)
-    return await database_sync_to_async(_find_lost)(owners)
+    lost: frozenset[str] = await database_sync_to_async(_find_lost)(owners)
+    return lost
 
 
 def _find_lost(owners: frozenset[str]) -> frozenset[str]:

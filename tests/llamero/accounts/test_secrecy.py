@@ -64,7 +64,7 @@ async def drive(key: str) -> None:
 
 def look_everywhere(valkey_url: str) -> str:
     """Give all that the database, the broker and the admin's pages of keys hold."""
-    found = [str(list(model.objects.values())) for model in apps.get_models()]
+    found = [str(list(model._default_manager.values())) for model in apps.get_models()]
     with connect(valkey_url) as redis:
         found += [str((key, redis.dump(key))) for key in redis.scan_iter(count=1000)]
     browser = Client()

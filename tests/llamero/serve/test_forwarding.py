@@ -1,6 +1,7 @@
 """Whom X-Forwarded-For may name."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from twisted.web.http_headers import Headers
@@ -21,5 +22,6 @@ def test_a_client_cannot_put_an_address_before_the_proxys(
     given: list[bytes] | None, kept: list[bytes] | None
 ) -> None:
     headers = Headers({} if given is None else {b"X-Forwarded-For": given})
-    LimitedRequest._keep_last_hop(SimpleNamespace(requestHeaders=headers))
+    request: Any = SimpleNamespace(requestHeaders=headers)
+    LimitedRequest._keep_last_hop(request)
     assert headers.getRawHeaders(b"x-forwarded-for") == kept

@@ -32,7 +32,7 @@ class StateFilter(SimpleListFilter):
             case KeyState.DISABLED:
                 return standing.filter(enabled=False)
             case KeyState.OWNERLESS:
-                return standing.filter(enabled=True, is_owned=False)
+                return standing.filter(enabled=True, is_owned=False)  # type: ignore[misc]
             case KeyState.ACTIVE:
-                return standing.filter(enabled=True, is_owned=True)
+                return standing.filter(enabled=True, is_owned=True)  # type: ignore[misc]
         return queryset

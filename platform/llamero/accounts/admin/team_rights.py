@@ -55,4 +55,4 @@ class TeamRightsMixin(ModelAdmin):  # type: ignore[misc]
         if key is None:
             return teams.exists()
         pk = str(key.pk if isinstance(key, ApiKey) else key)
-        return pk.isdecimal() and teams.filter(api_keys=pk).exists()
+        return pk.isdecimal() and teams.filter(api_keys=int(pk)).exists()
