@@ -89,6 +89,7 @@ def test_its_page_shows_devices_replicas_and_files(
         patch.setattr(admin, "read_live_nodes", lambda: live_now)
         with django_assert_max_num_queries(19):
             page = browser.get(reverse(CHANGE, args=[node.pk])).content.decode()
+    assert ">n1</a>" in page.split("</header>")[0]
     assert "&lt;b&gt;H200" in page
     assert "failed: &lt;i&gt;no memory" in page
     assert "0 of 0 busy" in page
