@@ -1,11 +1,14 @@
 """The control worker: a Celery worker for control tasks, with the control loop beside it."""
 
+import signal
+import socket
 import warnings
 from typing import Any
 
 from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
+from kombu.asynchronous import Hub
 
 from inference.health.port import open_health_port
 from inference.relay.connect import connect
@@ -39,7 +42,8 @@ def run_control_worker(name: str) -> int:
     batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
     open_health_port({**loop.live, **batches.live, "tasks": tasks.judge}, loop.ready)
 
-    def begin(**_: Any) -> None:
+    def begin(sender: Any, **_: Any) -> None:
+        wake_on_signals(sender.hub)
         loop.start()
         batches.start()
 
@@ -63,3 +67,12 @@ def run_control_worker(name: str) -> int:
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def wake_on_signals(hub: Hub) -> None:
+    """Have a signal end the sleep of Celery's loop, which would only look a second later."""
+    receiver, sender = socket.socketpair()
+    receiver.setblocking(False)
+    sender.setblocking(False)
+    hub.add_reader(receiver, receiver.recv, 4096)
+    signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)

@@ -6,14 +6,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from llamero.supervisor.children import Part
-from llamero.supervisor.home import Home
+from llamero.supervisor.home import Home, StartRefused
 
 ROOT = Path(__file__).resolve().parents[3]
 MANAGE = str(ROOT / "manage.py")
-# All stops together stay under ten seconds.
-STOP_SECONDS = {"web": 1.0, "node": 6.5, "control": 1.0, "valkey": 0.7}
+# How long each part may take to end, on top of how long its work may go on: on a busy machine, too.
+STOP_SECONDS = {"web": 10.0, "node": 2.0, "control": 5.0, "valkey": 2.0}
+DRAIN_VARIABLES = {
+    "web": ("LLAMERO_WEB_DRAIN_SECONDS", 0.0),
+    "node": ("LLAMERO_DRAIN_SECONDS", 4.5),
+}
 STOP_ORDER = ("web", "node", "control", "valkey")
 VALKEY_MEMORY = "256mb"
+
+
+def stop_seconds(name: str) -> float:
+    """Give how long a part may take to end before it is killed; raises StartRefused."""
+    variable, default = DRAIN_VARIABLES.get(name, ("", 0.0))
+    text = os.environ.get(variable) or str(default)
+    try:
+        return float(text) + STOP_SECONDS[name]
+    except ValueError:
+        raise StartRefused(f"{variable} is {text!r}, but must be a number of seconds.") from None
 
 
 def valkey_part(home: Home) -> Part:
@@ -35,7 +49,7 @@ def valkey_part(home: Home) -> Part:
     arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
     command = (str(get_binary_path()), *arguments)
     # It advises on kernel settings that matter to far larger servers; the file has it all.
-    return Part("valkey", command, STOP_SECONDS["valkey"], is_shown=False)
+    return Part("valkey", command, stop_seconds("valkey"), is_shown=False)
 
 
 def bootstrap_part(home: Home) -> Part:
@@ -46,15 +60,15 @@ def bootstrap_part(home: Home) -> Part:
 
 def node_part() -> Part:
     """The node agent. It needs the broker alone, and starts what it was last told to run."""
-    return Part("node", (sys.executable, "-m", "inference.node"), STOP_SECONDS["node"])
+    return Part("node", (sys.executable, "-m", "inference.node"), stop_seconds("node"))
 
 
 def django_parts(host: str, port: int) -> list[Part]:
     """The gateway and the control worker, which need an up-to-date database."""
     web = (sys.executable, MANAGE, "serve", "--host", host, "--port", str(port))
     return [
-        Part("web", web, STOP_SECONDS["web"]),
-        Part("control", (sys.executable, MANAGE, "control"), STOP_SECONDS["control"]),
+        Part("web", web, stop_seconds("web")),
+        Part("control", (sys.executable, MANAGE, "control"), stop_seconds("control")),
     ]
 
 
