@@ -25,6 +25,8 @@ _MADV_HUGEPAGE = 14
 _MADV_NOHUGEPAGE = 15
 _POLL_SECONDS = 0.002
 _SWITCH_SECONDS = 60.0
+# A sweep of many gigabytes lets the heartbeat have the GIL now and then.
+_HOLD_SECONDS, _PAUSE_SECONDS = 0.2, 0.001
 
 Range = tuple[int, int]
 
@@ -79,10 +81,14 @@ class _Watcher(threading.Thread):
         if low not in self._swept:
             self._libc.madvise(low, high - low, _MADV_HUGEPAGE)
         at = self._swept.get(low, low)
+        pause_at = time.monotonic() + _HOLD_SECONDS
         while at + _CHUNK_BYTES < high and (is_cleared or self._is_resident(at + _CHUNK_BYTES)):
             if self._is_resident(at):
                 self._release(at)
             at += _CHUNK_BYTES
+            if time.monotonic() > pause_at:
+                time.sleep(_PAUSE_SECONDS)
+                pause_at = time.monotonic() + _HOLD_SECONDS
         self._swept[low] = at
 
     def _release(self, chunk: int) -> None:

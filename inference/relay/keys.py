@@ -4,6 +4,7 @@ from inference.protocol.jobs import IDLE_PRIORITY
 from inference.protocol.names import TICKET_QUEUE
 
 LEASE_SECONDS = 5
+LOADING_LEASE_SECONDS = 15
 GATEWAY_LEASE_SECONDS = 6
 RETENTION_SECONDS = 60
 DURABLE_RETENTION_SECONDS = 3600
@@ -155,6 +156,7 @@ def lua_constants() -> str:
     lines = [f"local {name} = '{value}'" for name, value in names.items()]
     numbers = {
         "LEASE": LEASE_SECONDS,
+        "LOADING_LEASE": LOADING_LEASE_SECONDS,
         "GATEWAY_LEASE": GATEWAY_LEASE_SECONDS,
         "RETENTION": RETENTION_SECONDS,
         "DURABLE_RETENTION": DURABLE_RETENTION_SECONDS,

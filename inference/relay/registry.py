@@ -31,7 +31,10 @@ class ReplicaRegistry:
         self._beat = script("beat")
 
     def beat(self, status: ReplicaStatus) -> None:
-        """Renew the lease for 5 seconds. When failed or stopped, others go on with its jobs."""
+        """Renew the lease for 5 seconds, for 15 while it loads.
+
+        When failed or stopped, others go on with its jobs.
+        """
         self._beat.run(
             self._redis,
             (

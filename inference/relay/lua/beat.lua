@@ -4,7 +4,8 @@
 local replica, deployment, phase, time = ARGV[1], ARGV[2], ARGV[4], now()
 redis.call('HSET', REPLICA .. replica, 'status', ARGV[3], 'deployment', deployment,
   'slots', ARGV[5], 'pace', ARGV[6])
-redis.call('EXPIRE', REPLICA .. replica, LEASE)
+-- Nobody waits for jobs of one that loads, which may leave little time for its heartbeat.
+redis.call('EXPIRE', REPLICA .. replica, phase == 'coming' and LOADING_LEASE or LEASE)
 redis.call('ZADD', REPLICAS, time, replica)
 for name, key in pairs({ ready = READY .. deployment, coming = COMING .. deployment }) do
   if phase == name then

@@ -3,7 +3,7 @@
 import time
 
 from inference.protocol.nodes import NodeStatus
-from inference.protocol.replicas import ModelKind, ReplicaSpec
+from inference.protocol.replicas import ModelKind, ReplicaSpec, ReplicaState
 from inference.protocol.text import Detokenize, Detokenized, TextReply, TextRequest
 from inference.relay.desired import DesiredState
 from inference.relay.frames import decode_message
@@ -35,8 +35,11 @@ async def test_who_was_silent_for_a_while_can_be_told_before_its_lease_ends(clie
     assert await gateway.replicas(silent_seconds=1) == (beating,)
 
 
-def test_a_lease_runs_five_seconds(client):
-    ReplicaRegistry(client).beat(make_status("a"))
+def test_a_lease_runs_five_seconds_and_longer_while_it_loads(client):
+    registry = ReplicaRegistry(client)
+    registry.beat(make_status("a", state=ReplicaState.LOADING))
+    assert 14000 < client.pttl("lm:rep:a") <= 15000
+    registry.beat(make_status("a"))
     assert 4000 < client.pttl("lm:rep:a") <= 5000
 
 
