@@ -31,6 +31,10 @@ def test_a_stranger_reads_it_and_tries_a_request(browser: Browser, gateway: Gate
     page.get_by_role("button", name="Execute").click()
 
     expect(page.locator(".live-responses-table")).to_contain_text('"object": "list"')
+
+    # The key is kept for a reload, but not beyond the tab.
+    assert gateway.key in page.evaluate("JSON.stringify(sessionStorage)")
+    assert gateway.key not in page.evaluate("JSON.stringify(localStorage)")
     assert complaints == []
     assert hosts == {gateway.base_url.removeprefix("http://")}
     context.close()
