@@ -16,6 +16,7 @@ from inference.node.fetching import ControlPlane
 from inference.node.file_cache import FileCache
 from inference.node.model_files import ModelFiles
 from inference.node.orphan import die_with_parent
+from inference.node.seat import read_stop_seconds
 from inference.relay.connect import SyncRedis, connect
 from inference.relay.mailbox import WakeInbox
 
@@ -72,6 +73,7 @@ def set_up() -> tuple[SyncRedis, NodeAgent]:
     logging.basicConfig(
         level=os.environ.get("LLAMERO_LOG_LEVEL") or "INFO", format="%(levelname)s %(message)s"
     )
+    read_stop_seconds()
     redis = connect()
     agent = NodeAgent(redis, os.environ.get("LLAMERO_NODE") or socket.gethostname(), read_files())
     open_health_port(agent.live, agent.ready, agent.judge_replica)

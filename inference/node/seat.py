@@ -9,10 +9,19 @@ from inference.node.restart_policy import RestartPolicy
 from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
 from inference.relay.reaper import ReplicaEnd
 
-# A replica's drain, and a moment to say so.
-STOP_SECONDS = float(os.environ.get("LLAMERO_DRAIN_SECONDS") or 4.5) + 1.5
+DRAIN_VARIABLE = "LLAMERO_DRAIN_SECONDS"
 # What an operator or the kernel's memory killer sends: no fault of the replica's own code.
 KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def read_stop_seconds() -> float:
+    """Give how long a replica may take to drain and say so; raises ValueError for a bad one."""
+    text = os.environ.get(DRAIN_VARIABLE) or "4.5"
+    try:
+        return float(text) + 1.5
+    except ValueError:
+        message = f"{DRAIN_VARIABLE} is {text!r}, but must be a number of seconds."
+        raise ValueError(message) from None
 
 
 class Seat:
@@ -50,7 +59,7 @@ class Seat:
     def stop(self, now: float) -> None:
         """Ask the process to drain and end; ``collect_exit`` kills one that takes too long."""
         if not self.is_stopping:
-            self._kill_at = now + STOP_SECONDS
+            self._kill_at = now + read_stop_seconds()
             if self.process:
                 self.process.ask_to_stop()
 

@@ -14,6 +14,7 @@ REDIS, PLACE, TOKEN = "LLAMERO_REDIS_URL", "LLAMERO_CONTROL_URL", "LLAMERO_NODE_
         ({REDIS: "localhost:6379"}, "LLAMERO_REDIS_URL is 'localhost:6379', but must be"),
         ({PLACE: "http://c", TOKEN: ""}, "LLAMERO_NODE_TOKEN is not set"),
         ({PLACE: "c:8000", TOKEN: "t"}, "LLAMERO_CONTROL_URL must be an address"),
+        ({"LLAMERO_DRAIN_SECONDS": "long"}, "LLAMERO_DRAIN_SECONDS is 'long', but must be"),
         ({"LLAMERO_HEALTH_PORT": "-1"}, "LLAMERO_HEALTH_PORT must be a port"),
     ],
 )
