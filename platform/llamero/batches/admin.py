@@ -12,7 +12,7 @@ from llamero.batches.models import Batch, BatchState, StoredFile
 from llamero.batches.services import cancel_batch
 from models_registry.admin.labels import draw_label
 
-_COLOURS = {
+_COLOURS: dict[str, str] = {
     BatchState.VALIDATING: "info",
     BatchState.FAILED: "danger",
     BatchState.IN_PROGRESS: "info",

@@ -11,7 +11,7 @@ from unfold.decorators import display
 from llamero.conversations.models import ResponseState, StoredResponse
 from models_registry.admin.labels import draw_label
 
-_COLOURS = {
+_COLOURS: dict[str, str] = {
     ResponseState.IN_PROGRESS: "info",
     ResponseState.COMPLETED: "success",
     ResponseState.INCOMPLETE: "warning",

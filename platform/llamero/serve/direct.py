@@ -34,7 +34,7 @@ class DirectRequest(WebRequest):  # type: ignore[misc]
         transport = getattr(self.channel, "transport", None)
         if not isinstance(transport, Connection):
             return 0
-        return len(transport.dataBuffer) + transport._tempDataLen
+        return int(len(transport.dataBuffer) + transport._tempDataLen)
 
     def _send_directly(self, body: bytes) -> bool:
         """Send if nothing waits to be sent before it; tell whether that was done."""

@@ -40,6 +40,7 @@ class LimitedRequest(DirectRequest):
     upload_folder: ClassVar[str | None] = None
     arrival_seconds = 20
     allowed_origins: ClassVar[frozenset[str]] = frozenset()
+    content: IO[bytes]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.began_at = time.monotonic()

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
-from rest_framework import serializers
 from rest_framework.request import Request
 
 from llamero.accounts.scopes import Scope
@@ -14,7 +13,7 @@ from llamero.api.batches.documents import describe_batch, describe_page
 from llamero.api.batches.files import find_own, no_such_file
 from llamero.api.batches.query import no_such_place, read_page
 from llamero.api.batches.upload import read_lifetime
-from llamero.api.fields import AnyValue, StrictString, validate
+from llamero.api.fields import AnyValue, RequestSerializer, StrictString, validate
 from llamero.api.json_body import read_json_object
 from llamero.api.responses.small_fields import read_metadata
 from llamero.api.threads import run_in_thread
@@ -28,7 +27,7 @@ MAX_OPEN_BATCHES = 100
 DEFAULT_LISTED, MAX_LISTED = 20, 100
 
 
-class BatchSerializer(serializers.Serializer[Any]):
+class BatchSerializer(RequestSerializer):
     """The fields of POST /v1/batches."""
 
     input_file_id = StrictString(max_length=64)
