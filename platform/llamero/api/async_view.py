@@ -1,6 +1,7 @@
 """The base of every API view: one thread hop for what may block, the rest on the event loop."""
 
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -58,6 +59,8 @@ class AsyncAPIView(APIView):
     waits_at: str = ""
     # What tells one body from another, where it is not kept in memory; set by ``prepare``.
     body_digest: bytes | None = None
+    # Where ``prepare`` runs, if it may take long.
+    threads: ThreadPoolExecutor | None = None
     _claim: Claim | None = None
 
     def needed_scope(self, method: str) -> Scope:
@@ -78,7 +81,7 @@ class AsyncAPIView(APIView):
         try:
             handler = self._find_handler(request)
             if request.method != "OPTIONS":
-                await run_in_thread(partial(self._prepare, request))
+                await run_in_thread(partial(self._prepare, request), self.threads)
                 uses.write_soon()
             response = await self._answer(request, partial(self._handle, handler, request))
         except AuthenticationFailed as error:

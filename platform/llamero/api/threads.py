@@ -12,9 +12,15 @@ Result = TypeVar("Result")
 _threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="prepare")
 
 
-async def run_in_thread(call: Callable[[], Result]) -> Result:
-    """Run what blocks. Its database connections are given back, so that a stream holds none."""
-    return await sync_to_async(_run, thread_sensitive=False, executor=_threads)(call)
+async def run_in_thread(
+    call: Callable[[], Result], threads: ThreadPoolExecutor | None = None
+) -> Result:
+    """Run what blocks, in threads of its own where it may block for long.
+
+    Its database connections are given back, so that a stream holds none.
+    """
+    run = sync_to_async(_run, thread_sensitive=False, executor=threads or _threads)
+    return await run(call)
 
 
 def _run(call: Callable[[], Result]) -> Result:

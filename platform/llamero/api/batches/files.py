@@ -1,6 +1,7 @@
 """/v1/files: what batches are made from, and what comes of them."""
 
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -26,12 +27,15 @@ from llamero.errors import InvalidValue, LlameroError
 
 MAX_FILES_LISTED = 10_000
 _READ_AT_ONCE = 256 * 1024
+# Few, and apart from those of requests: a slow disk must hold up no answer to a client.
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="files")
 
 
 class FilesView(AsyncAPIView):
     """Upload a file, or list them."""
 
     scope = Scope.FILES
+    threads = _threads
     _upload: Upload | None = None
 
     def prepare(self, request: Request) -> None:
@@ -54,7 +58,7 @@ class FilesView(AsyncAPIView):
             return await super().dispatch(request, *args, **kwargs)
         finally:
             if self._upload is not None:
-                await run_in_thread(self._upload.new.discard)
+                await run_in_thread(self._upload.new.discard, _threads)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Keep the file; from here on nobody discards it but us."""
@@ -62,7 +66,9 @@ class FilesView(AsyncAPIView):
         if upload is None:
             message = "The connection of this upload was closed. Please try again."
             raise LlameroError(503, "upload_lost", message)
-        return json_response(await run_in_thread(partial(_keep, upload, caller_of(request))))
+        return json_response(
+            await run_in_thread(partial(_keep, upload, caller_of(request)), _threads)
+        )
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """List the files of this key."""
@@ -104,7 +110,7 @@ class FileContentView(AsyncAPIView):
     async def get(self, request: Request, file_id: str, **kwargs: Any) -> HttpResponseBase:
         """Give it, piece by piece."""
         file = await run_in_thread(partial(find_own, file_id, caller_of(request).owner))
-        opened = await run_in_thread(partial(_open, file))
+        opened = await run_in_thread(partial(_open, file), _threads)
         response = StreamingHttpResponse(
             _read_pieces(opened), content_type="application/octet-stream"
         )
@@ -161,5 +167,5 @@ def _open(file: StoredFile) -> IO[bytes]:
 async def _read_pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
     """Read a file to its end, and close it, whoever stops reading."""
     with file:
-        while piece := await run_in_thread(partial(file.read, _READ_AT_ONCE)):
+        while piece := await run_in_thread(partial(file.read, _READ_AT_ONCE), _threads):
             yield piece

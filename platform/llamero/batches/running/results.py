@@ -91,7 +91,6 @@ class ResultWriter:
         self.done = LineRanges(batch.done)
         self._earlier: list[list[int]] = batch.parts
         self._num_bytes = {OUTPUT: 0, ERRORS: 0}
-        # Who waits for a write may be cancelled, and the write go on.
         self._turn = Lock()
 
     def write(self, results: Sequence[Result]) -> None:
@@ -116,6 +115,11 @@ class ResultWriter:
                 usage=usage,
             )
             self.done, self._num_bytes = done, num_bytes
+
+    def settle(self) -> None:
+        """Wait for a write that is under way: who began it may have been cancelled."""
+        with self._turn:
+            pass
 
     def _append(self, kind: str, text: bytes) -> int:
         """Write behind what counts; give how much counts then."""
