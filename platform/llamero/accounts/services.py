@@ -79,7 +79,6 @@ def rotate_api_key(*, key: ApiKey, grace: timedelta) -> IssuedKey:
     text = _seal_new(locked)
     locked.rotated_at = now
     locked.save()
-    announce_keys([locked.pk])
     return IssuedKey(locked, text)
 
 

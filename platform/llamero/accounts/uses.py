@@ -49,7 +49,9 @@ class Uses:
 
     def write(self) -> None:
         """Write what waits, the time at most once a minute whatever the number of processes."""
-        waiting, self._waiting = self._waiting, {}
+        taken, self._waiting = self._waiting, {}
+        # Copied: a thread that has just looked the other one up may still put into it.
+        waiting = dict(taken)
         try:
             for pk, use in waiting.items():
                 if use.digest:

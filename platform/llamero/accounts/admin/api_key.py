@@ -129,9 +129,13 @@ class ApiKeyAdmin(TeamRightsMixin):
     def save_model(
         self, request: HttpRequest, obj: ApiKey, form: "ModelForm[ApiKey]", change: bool
     ) -> None:
-        """Issue a new key, keeping its text for this one response only."""
+        """Issue a new key, keeping its text for this one response only.
+
+        Of a known one only what was asked is written: it may have been rotated meanwhile.
+        """
         if change:
-            obj.save()
+            columns = {field.name for field in obj._meta.concrete_fields}
+            obj.save(update_fields=columns.intersection(form.fields))
             return
         issued = issue_api_key(
             user=obj.user,

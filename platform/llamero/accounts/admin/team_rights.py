@@ -51,6 +51,8 @@ class TeamRightsMixin(ModelAdmin):  # type: ignore[misc]
 
     def _is_team_admin(self, request: HttpRequest, key: ApiKey | str | None = None) -> bool:
         """Tell of any key, or of one; the theme gives what the address names, whatever it is."""
+        if not request.user.is_authenticated:  # the sign-in page asks too
+            return False
         teams = administered_teams(request.user)
         if key is None:
             return teams.exists()
