@@ -78,8 +78,7 @@ class LimitedRequest(DirectRequest):
         """Hand a whole request to the application."""
         self.has_arrived = True
         if self.is_refused:
-            self.channel.transport.abortConnection()
-            return
+            return  # the connection ends when the client had time to read why
         self._keep_last_hop()
         if self._is_upload:
             self.upload, self.content = self.content, BytesIO()

@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -157,8 +158,13 @@ def test_who_ends_answers_what_it_has_begun_and_leaves_the_rest_to_others(
     assert sorted(told + lane.given_back) == ["0", "1", "2"]
 
 
-def test_a_model_without_template_refuses_chat(answers: TextAnswers) -> None:
-    answer = answers.answer(RenderChat(messages=({"role": "user", "content": "hi"},)))
+def test_a_model_without_template_refuses_chat() -> None:
+    model = FakeModel()
+    facts = msgspec.structs.replace(model.facts(), chat_template="", has_chat_template=False)
+    model.facts = lambda: facts  # type: ignore[method-assign]
+    question = RenderChat(messages=({"role": "user", "content": "hi"},))
+    with closing(RenderPool()) as pool:
+        answer = TextAnswers(model, pool).answer(question)
     assert isinstance(answer, Refused)
     assert answer.code == ErrorCode.CHAT_TEMPLATE_ERROR
 
