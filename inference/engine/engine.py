@@ -70,7 +70,9 @@ class Engine:
         emitted = sequence.job.emitted_tokens
         is_end = bool(emitted) and self._backend.model.is_end_of_generation(emitted[-1])
         reason = sequence.finish_reason(is_end=is_end)
-        if reason is not None and not sequence.wants_prompt_rows:
+        # Where no answer is asked for, a prompt is computed for its rows, or to warm the cache.
+        is_warming = not emitted and sequence.job.cache_prompt
+        if reason is not None and not (is_warming or sequence.wants_prompt_rows):
             self._roster.finish(sequence, reason)
 
     def cancel(self, job_id: str) -> None:

@@ -30,7 +30,7 @@ def test_characters_of_several_tokens_are_never_cut(raw: RawClient) -> None:
 def test_a_limit_within_a_character_drops_its_part(raw: RawClient) -> None:
     texts = []
     for limit in (1, 2, 3, 5, 8, 12):
-        body = {"grammar": f'root ::= "{ASTRONAUTS}"', "n_predict": limit}
+        body = {"grammar": f'root ::= "{ASTRONAUTS}"', "n_predict": limit, "temperature": 0}
         document = raw.complete("x", **body)
         assert (document["tokens_predicted"], document["stop_type"]) == (limit, "limit")
         texts.append(document["content"])

@@ -34,7 +34,7 @@ def test_exactly_max_tokens_are_generated(max_tokens: int) -> None:
 
 def test_no_tokens_asked_for_means_no_step() -> None:
     bench = Bench()
-    outcome = bench.answer(make_job(max_tokens=0))
+    outcome = bench.answer(make_job(max_tokens=0, cache_prompt=False))
     assert (outcome.text, outcome.done.num_completion_tokens) == ("", 0)
     assert outcome.done.num_prompt_tokens == 5
     assert bench.backend.batches == []

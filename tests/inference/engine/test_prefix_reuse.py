@@ -75,6 +75,15 @@ def test_those_who_wait_for_a_prefix_go_on_when_its_owner_ends(end: str) -> None
     assert bench.outcome("other").text == Bench().answer(make_job("other", SHARED + "two")).text
 
 
+def test_a_job_without_an_answer_warms_the_cache() -> None:
+    bench = Bench()
+    first = bench.answer(make_job("first", SHARED, max_tokens=0))
+    assert (first.text, first.done.num_completion_tokens) == ("", 0)
+    assert computed_tokens(bench) == len(SHARED)
+    second = bench.answer(make_job("second", SHARED + "two", max_tokens=1))
+    assert second.done.num_cached_tokens == len(SHARED)
+
+
 def test_other_salts_share_nothing() -> None:
     bench = Bench()
     bench.answer(make_job("first", SHARED, salt="alice"))

@@ -8,9 +8,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 
-from llamero.accounts.selectors import recent_callers
-from llamero.accounts.services import IssuedKey, issue_api_key, revoke_api_keys
-from llamero.streaming import chat_job, consumer
+from llamero.accounts.services import IssuedKey, issue_api_key
+from llamero.streaming import chat_job
 from tests.llamero.streaming.conftest import (
     Connect,
     receive,
@@ -147,17 +146,14 @@ async def test_a_revoked_key_ends_what_it_could_resume(
     connect: Connect,
     issued: IssuedKey,
     dispatcher: FakeDispatcher,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(consumer, "RECHECK_SECONDS", 0.05)
     dispatcher.pieces, dispatcher.step_seconds = PIECES * 100, 0.05
     socket = await open_socket(connect, issued)
     await socket.send_json_to(start_frame(resumable=True))
     await receive_until(socket, "delta")
-    await sync_to_async(revoke_api_keys)(keys=[issued.key])
-    recent_callers.clear()
+    dispatcher.rights.end(f"key:{issued.key.pk}")
     assert (await receive_until(socket, "error"))[-1]["error"]["code"] == "key_revoked"
-    await until(lambda: dispatcher.streams[0].is_cancelled)
+    await until(lambda: dispatcher.streams[0].is_closed)
 
 
 async def test_one_whose_socket_closes_before_its_run_was_told_is_stopped(
