@@ -179,3 +179,7 @@ def test_members_and_staff_who_may_only_look_change_nothing(
     assert team_admin.post(rotate_url(issued.key), {"hours": "0"}).status_code == 403
     team_admin.post(reverse(LIST), {"action": "revoke", "_selected_action": [issued.key.pk]})
     assert find_caller(issued.secret_text) is not None
+
+
+def test_who_is_not_signed_in_sees_the_form_to_do_so(client: Client, db: None) -> None:
+    assert client.get(reverse("admin:login")).status_code == 200
