@@ -52,7 +52,7 @@ def find_serious_faults(page: Page, complaints: Complaints) -> list[str]:
 
 
 @each_scene
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_no_serious_accessibility_faults(
     playground: Page, show: Callable[[Page], None], theme: str, complaints: Complaints
 ) -> None:

@@ -92,6 +92,7 @@ def test_the_embedding_limit_is_told(raw: RawClient, num_words: int, status: int
         assert answer.error["n_ctx"] == 512
 
 
+@pytest.mark.slow
 def test_the_prompt_may_fill_the_context_but_for_one(raw: RawClient) -> None:
     n_ctx = raw.send("GET", "/props").json()["default_generation_settings"]["n_ctx"]
     fits = raw.complete([1000] * (n_ctx - 1), ignore_eos=True)

@@ -117,6 +117,7 @@ def test_more_prompts_than_slots_are_answered_in_order(raw: RawClient) -> None:
     assert [choice["index"] for choice in answer.json()["choices"]] == list(range(16))
 
 
+@pytest.mark.slow
 def test_a_budget_beyond_the_context_ends_at_the_context(raw: RawClient) -> None:
     n_ctx = raw.send("GET", "/props").json()["default_generation_settings"]["n_ctx"]
     body = {"model": CHAT_MODEL, "prompt": [1000] * (n_ctx - 20), "ignore_eos": True}

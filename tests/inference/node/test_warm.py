@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from inference.protocol.events import Done, Tokens
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import RuntimeProfile
@@ -15,6 +17,7 @@ NUM_TALKS = 4
 NUM_TURNS = 3
 
 
+@pytest.mark.slow
 async def test_conversations_go_on_where_they_began(
     node: Node, client: Client, tiny_model_path: Path
 ) -> None:
