@@ -211,8 +211,15 @@ class BatchRun:
         async with self._writing:
             results, self._results = self._results, []
             self._written_at = time.monotonic()
-            if results:
-                await run_in_thread(partial(self._writer.write, results))
+            if not results:
+                return
+            # A thread cannot be cancelled: whoever is waits for it, and nobody writes meanwhile.
+            writing = asyncio.create_task(run_in_thread(partial(self._writer.write, results)))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await asyncio.wait((writing,))
+                raise
 
     async def _give_up(self, code: str, message: str) -> None:
         """Say of all lines that are left that they were not answered, and why."""
