@@ -139,7 +139,6 @@ class BatchRun:
             outcomes = await asyncio.gather(answering, return_exceptions=True)
             # What is answered is not lost when this process ends in good order.
             await self._write()
-            await run_in_thread(self._writer.settle)
         if isinstance(outcomes[0], Exception):
             raise outcomes[0]
         if self._stopping.is_set():

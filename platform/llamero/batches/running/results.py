@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
 
 import msgspec
 from django.db import transaction
@@ -81,7 +80,7 @@ def not_made(batch_id: str, number: int, custom_id: str, code: str, message: str
 
 
 class ResultWriter:
-    """Writes the results of a claimed batch. Everything here blocks.
+    """Writes the results of a claimed batch. Everything here blocks, and for one caller at a time.
 
     After any failure let go of it, and claim the batch anew.
     """
@@ -91,35 +90,28 @@ class ResultWriter:
         self.done = LineRanges(batch.done)
         self._earlier: list[list[int]] = batch.parts
         self._num_bytes = {OUTPUT: 0, ERRORS: 0}
-        self._turn = Lock()
 
     def write(self, results: Sequence[Result]) -> None:
         """Write results, and note that they are; those of lines that are done are dropped."""
-        with self._turn:
-            batch, done = self._batch, LineRanges(self.done.as_list())
-            num_lines, usage = {OUTPUT: 0, ERRORS: 0}, dict(batch.usage)
-            texts: dict[str, list[bytes]] = {OUTPUT: [], ERRORS: []}
-            for result in results:
-                if result.number not in done:
-                    done.add(result.number)
-                    texts[result.kind].append(result.document)
-                    num_lines[result.kind] += 1
-                    add_usage(usage, result.usage)
-            num_bytes = {kind: self._append(kind, b"".join(lines)) for kind, lines in texts.items()}
-            note_progress(
-                batch=batch,
-                done=done.as_list(),
-                parts=[*self._earlier, [batch.claim, num_bytes[OUTPUT], num_bytes[ERRORS]]],
-                num_completed=batch.num_completed + num_lines[OUTPUT],
-                num_failed=batch.num_failed + num_lines[ERRORS],
-                usage=usage,
-            )
-            self.done, self._num_bytes = done, num_bytes
-
-    def settle(self) -> None:
-        """Wait for a write that is under way: who began it may have been cancelled."""
-        with self._turn:
-            pass
+        batch, done = self._batch, LineRanges(self.done.as_list())
+        num_lines, usage = {OUTPUT: 0, ERRORS: 0}, dict(batch.usage)
+        texts: dict[str, list[bytes]] = {OUTPUT: [], ERRORS: []}
+        for result in results:
+            if result.number not in done:
+                done.add(result.number)
+                texts[result.kind].append(result.document)
+                num_lines[result.kind] += 1
+                add_usage(usage, result.usage)
+        num_bytes = {kind: self._append(kind, b"".join(lines)) for kind, lines in texts.items()}
+        note_progress(
+            batch=batch,
+            done=done.as_list(),
+            parts=[*self._earlier, [batch.claim, num_bytes[OUTPUT], num_bytes[ERRORS]]],
+            num_completed=batch.num_completed + num_lines[OUTPUT],
+            num_failed=batch.num_failed + num_lines[ERRORS],
+            usage=usage,
+        )
+        self.done, self._num_bytes = done, num_bytes
 
     def _append(self, kind: str, text: bytes) -> int:
         """Write behind what counts; give how much counts then."""
