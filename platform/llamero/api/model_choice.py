@@ -1,5 +1,8 @@
 """Which served model a request means, and whether its caller may use it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from inference.protocol.replicas import ModelKind
 from llamero.accounts.selectors import Caller
 from llamero.errors import InvalidValue, LlameroError
@@ -24,6 +27,14 @@ recent_lists: ExpiringCache[list[ServedModel]] = ExpiringCache(lifetime_seconds=
 def first_named(*names: object) -> object:
     """Give the first of several places for a name that holds one; null and "" hold none."""
     return next((name for name in names if name is not None and name != ""), None)
+
+
+def named_model(path: Mapping[str, Any], *others: object) -> object:
+    """Give the model's name: below ``/m/<model>/`` that one, whatever else a request says.
+
+    Who is given such an address may have no say in the ``model`` its client sends.
+    """
+    return first_named(path.get("model"), *others)
 
 
 def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:

@@ -64,6 +64,12 @@ _native: dict[str, Any] = {
     "metrics": MetricsView.as_view(),
     "lora-adapters": AdaptersView.as_view(),
 }
+_streams: dict[str, Any] = {
+    "v1/runs/<str:run_id>": RunView.as_view(),
+    "v1/runs/<str:run_id>/events": RunEventsView.as_view(),
+    "v1/stream": ConversationStreamView.as_view(),
+    "v1/streams/lookup": ConversationLookupView.as_view(),
+}
 _lists: dict[str, Any] = {
     "v1/models": ModelListView.as_view(),
     "models": ModelListView.as_view(),
@@ -71,8 +77,9 @@ _lists: dict[str, Any] = {
     "health": HealthView.as_view(),
 }
 # The longer ends come first: a model's name may have slashes, "smol/v1/chat" should be none.
-_routes = _openai | _anthropic | _native | _lists
+_routes = _openai | _anthropic | _native | _streams | _lists
 urlpatterns = [
+    path("m/<path:model>/v1/models/<path:name>", ModelView.as_view()),
     *(path(route, view) for route, view in _routes.items()),
     *(path(f"m/<path:model>/{route}", view) for route, view in _routes.items()),
     path("v1/files", FilesView.as_view()),
@@ -81,10 +88,6 @@ urlpatterns = [
     path("v1/batches", BatchesView.as_view()),
     path("v1/batches/<str:batch_id>", BatchView.as_view()),
     path("v1/batches/<str:batch_id>/cancel", CancelBatchView.as_view()),
-    path("v1/runs/<str:run_id>", RunView.as_view()),
-    path("v1/runs/<str:run_id>/events", RunEventsView.as_view()),
-    path("v1/stream", ConversationStreamView.as_view()),
-    path("v1/streams/lookup", ConversationLookupView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
     path("openapi.json", OpenApiView.as_view()),
     path("v1/openapi.json", OpenApiView.as_view()),

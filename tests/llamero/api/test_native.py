@@ -208,25 +208,10 @@ async def test_a_model_may_be_named_in_the_path() -> None:
     assert document["model"] == "org/big:1b"
 
 
-async def test_the_path_goes_before_the_body_and_the_query_here() -> None:
-    body = {"prompt": "x", "model": "nothing"}
-    document = (await post("/m/smol/completion?model=nothing", body)).json()
-    assert document["model"] == "smol"
-    assert (await post("/completion?model=smol", body)).status == 404
-
-
 @pytest.mark.parametrize("name", [[], {}, 0, False])
 async def test_a_model_that_is_no_name_is_refused(name: Any) -> None:
     answer = await post("/tokenize", {"content": "x", "model": name})
     assert (answer.status, answer.error["param"]) == (400, "model")
-
-
-@pytest.mark.parametrize("name", [None, ""])
-async def test_the_path_names_the_model_where_the_body_does_not(name: Any) -> None:
-    body = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
-    assert (await post("/m/smol/v1/chat/completions", body)).status == 200
-    other = await post("/m/smol/v1/chat/completions", body | {"model": "nothing"})
-    assert (other.status, other.error["code"]) == (404, "model_not_found")
 
 
 async def test_health_is_public(dispatcher: FakeDispatcher) -> None:

@@ -19,7 +19,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.chat import PreparedChat, open_chat, prepare_chat
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
-from llamero.api.model_choice import GENERATIVE, choose_model, first_named
+from llamero.api.model_choice import GENERATIVE, choose_model, named_model
 from llamero.api.paths import Dialect
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
 
@@ -35,7 +35,7 @@ class MessagesView(AsyncAPIView):
         body = read_json_object(request._request)
         self.wanted = read_messages_request(body)
         self.run_id = read_run_id(request, self.wanted.chat.settings, num_jobs=1)
-        model = first_named(body.get("model"), self.kwargs.get("model"))
+        model = named_model(self.kwargs, body.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
         self.waits_at = self.served.deployment
 
@@ -82,7 +82,7 @@ class CountTokensView(AsyncAPIView):
         """Validate the body and find the model."""
         body = read_json_object(request._request)
         self.chat = read_prompt_request(body)
-        model = first_named(body.get("model"), self.kwargs.get("model"))
+        model = named_model(self.kwargs, body.get("model"))
         self.served = choose_model(model, caller_of(request), GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from inference.protocol.replicas import ModelKind
 from llamero.api.async_view import AsyncAPIView, caller_of
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import choose_default_model, choose_model, first_named
+from llamero.api.model_choice import choose_default_model, choose_model, named_model
 from llamero.api.paths import Dialect
 from models_registry.selectors import ServedModel
 
@@ -29,8 +29,8 @@ class NativeView(AsyncAPIView):
 
     def find_name(self, request: Request, body: dict[str, Any] | None = None) -> object:
         """Give the model's name as it is given, None where it is not."""
-        return first_named(
-            self.kwargs.get("model"), (body or {}).get("model"), request.query_params.get("model")
+        return named_model(
+            self.kwargs, (body or {}).get("model"), request.query_params.get("model")
         )
 
     def read_body(self, request: Request) -> dict[str, Any]:

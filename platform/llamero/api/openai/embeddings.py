@@ -13,7 +13,7 @@ from llamero.api.embedding_jobs import VectorRows
 from llamero.api.embedding_request import EmbeddingRequest
 from llamero.api.fields import AnyValue, StrictInteger, StrictString, validate
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import EMBEDDING, choose_model, first_named
+from llamero.api.model_choice import EMBEDDING, choose_model, named_model
 from llamero.api.prompts import read_native_prompts
 from llamero.api.truncation import Truncation, TruncationFields
 from llamero.api.vector_json import write_vectors
@@ -43,7 +43,7 @@ class EmbeddingsView(AsyncAPIView):
         inputs = read_native_prompts(self.fields["input"], "input")
         truncation = Truncation.read(self.fields)
         caller = caller_of(request)
-        model = first_named(body.get("model"), self.kwargs.get("model"))
+        model = named_model(self.kwargs, body.get("model"))
         self.job = EmbeddingRequest(
             served=choose_model(model, caller, EMBEDDING),
             inputs=inputs,

@@ -8,7 +8,13 @@ from rest_framework.request import Request
 from llamero.accounts.scopes import Scope
 from llamero.api.anthropic.models import describe_model, list_page
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
-from llamero.api.model_choice import ANY_KIND, GENERATIVE, choose_model, list_usable_models
+from llamero.api.model_choice import (
+    ANY_KIND,
+    GENERATIVE,
+    choose_model,
+    list_usable_models,
+    named_model,
+)
 from llamero.api.paths import ANTHROPIC_VERSION_HEADER, Dialect
 from models_registry.selectors import ServedModel
 
@@ -65,11 +71,12 @@ class ModelListView(ModelsView):
 
 
 class ModelView(ModelsView):
-    """Describe one model."""
+    """Describe one model; below a model's address that one, by whatever name."""
 
     def prepare(self, request: Request) -> None:
         """Look it up."""
-        self.served = choose_model(self.kwargs["name"], caller_of(request), ANY_KIND)
+        name = named_model(self.kwargs, self.kwargs["name"])
+        self.served = choose_model(name, caller_of(request), ANY_KIND)
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe it."""

@@ -99,10 +99,3 @@ async def test_props_have_all_of_llama_servers_names() -> None:
         "chat_template_caps bos_token eos_token build_info is_sleeping cors_proxy_enabled"
     )
     assert set(names.split()) <= set((await get("/props")).json())
-
-
-async def test_an_address_of_a_model_is_like_a_server_of_its_own() -> None:
-    for path in ("models", "v1/models"):
-        assert [one["id"] for one in (await get(f"/m/tiny/{path}")).json()["data"]] == ["smol"]
-    assert (await get("/m/tiny/health", key=None)).status == 200
-    assert (await get("/m/nothing/v1/models")).status == 404
