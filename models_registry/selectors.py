@@ -1,7 +1,7 @@
 """What is served right now, and what control should run: reads only, a few queries each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -26,7 +26,12 @@ from models_registry.models import (
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A published model with the deployment that answers for it. ``facts`` sum up its header."""
+    """A published model with the deployment that answers for it. ``facts`` sum up its header.
+
+    ``routes`` are all its deployments that may answer, this one too, each with its ``share`` of the
+    requests. ``fallback`` is the model that answers when none of them can; one that does so itself
+    is told by ``stands_in_for``.
+    """
 
     id: str
     deployment: str
@@ -40,6 +45,11 @@ class ServedModel:
     aliases: tuple[str, ...] = ()
     state: str = DeploymentState.PENDING.value
     reason: str = ""
+    version: int = 0
+    share: int = 1
+    routes: tuple["ServedModel", ...] = ()
+    fallback: str = ""
+    stands_in_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ class DeploymentTarget:
     ignores_memory: bool = False
     idle_timeout_seconds: int = 0
     target_ttft_seconds: float = 0.0
+    is_draining: bool = False
 
     def estimate(self, gpus: Sequence[Device] = ()) -> MemoryEstimate | None:
         """Estimate the memory of one replica on a node with these GPUs, if the header is known."""
@@ -158,25 +169,35 @@ def draft_of(deployment: Deployment) -> ModelVersion | None:
 
 
 def _served(condition: Q) -> list[ServedModel]:
-    """One served model per model: a ready deployment is preferred, then the oldest."""
-    best: dict[int, ServedModel] = {}
+    """One served model per model: a ready deployment is preferred, then the oldest.
+
+    What is stopped is served only where another model may answer in its place.
+    """
+    is_meant = Q(enabled=True, is_draining=False) | Q(model__fallback__isnull=False)
     found = (
-        with_versions(Deployment.objects.filter(condition, enabled=True))
+        with_versions(Deployment.objects.filter(condition & is_meant))
+        .select_related("model__fallback")
         .prefetch_related("model__aliases")
         .order_by("model__slug", "pk")
     )
+    routes: dict[int, list[ServedModel]] = {}
     for deployment in found:
         version = _version_of(deployment)
-        known = best.get(deployment.model_id)
-        if version is None or (known and known.state == DeploymentState.READY):
-            continue
-        if known is None or deployment.state == DeploymentState.READY:
-            best[deployment.model_id] = _served_model(deployment, version)
-    return list(best.values())
+        if version is not None or deployment.model.fallback_id is not None:
+            routes.setdefault(deployment.model_id, []).append(_served_model(deployment, version))
+    return [_first_ready(each) for each in routes.values()]
 
 
-def _served_model(deployment: Deployment, version: ModelVersion) -> ServedModel:
+def _first_ready(routes: list[ServedModel]) -> ServedModel:
+    first = next((one for one in routes if one.state == DeploymentState.READY), routes[0])
+    return replace(first, routes=tuple(routes))
+
+
+def _served_model(deployment: Deployment, version: ModelVersion | None) -> ServedModel:
     model = deployment.model
+    state = deployment.state
+    if version is None or deployment.is_draining or not deployment.enabled:
+        state = DeploymentState.STOPPED.value
     return ServedModel(
         id=model.slug,
         deployment=deployment.slug,
@@ -184,12 +205,15 @@ def _served_model(deployment: Deployment, version: ModelVersion) -> ServedModel:
         created=int(model.created_at.timestamp()),
         owned_by=model.owned_by,
         profile=deployment.profile,
-        facts=version.facts,
+        facts=version.facts if version else {},
         model_pk=model.pk,
         title=model.title,
         aliases=tuple(alias.name for alias in model.aliases.all()),
-        state=deployment.state,
+        state=state,
         reason=deployment.reason,
+        version=version.number if version else 0,
+        share=deployment.share,
+        fallback=model.fallback.slug if model.fallback else "",
     )
 
 
@@ -221,6 +245,7 @@ def _target(deployment: Deployment, weights: dict[int, list[ModelFile]]) -> Depl
         ignores_memory=deployment.ignores_memory,
         idle_timeout_seconds=deployment.idle_timeout_seconds,
         target_ttft_seconds=deployment.target_ttft_seconds,
+        is_draining=deployment.is_draining,
     )
 
 

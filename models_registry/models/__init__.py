@@ -3,6 +3,7 @@
 from models_registry.models.adapter import DeploymentAdapter
 from models_registry.models.deployment import Deployment, DeploymentState
 from models_registry.models.file import FileRole, ModelFile, VersionFile
+from models_registry.models.incoming import ImportState, ModelImport, Upload, UploadState
 from models_registry.models.model import Model, ModelAlias
 from models_registry.models.version import ModelVersion, VersionState
 
@@ -11,10 +12,14 @@ __all__ = [
     "DeploymentAdapter",
     "DeploymentState",
     "FileRole",
+    "ImportState",
     "Model",
     "ModelAlias",
     "ModelFile",
+    "ModelImport",
     "ModelVersion",
+    "Upload",
+    "UploadState",
     "VersionFile",
     "VersionState",
 ]

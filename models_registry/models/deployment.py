@@ -33,7 +33,8 @@ class Deployment(ProfileColumns):
     """A model (its current version, or a pinned one) with a runtime profile.
 
     ``generation`` is bumped by every change of the profile or of the pinned version, and by a
-    restart: a replica of an older generation is replaced.
+    restart: a replica of an older generation is replaced. One that ``is_draining`` gets no new
+    requests, and is disabled when it has answered those it has. ``last_error`` outlives recovery.
     """
 
     slug = models.CharField(
@@ -53,6 +54,15 @@ class Deployment(ProfileColumns):
         help_text="Leave empty to follow the model's current version.",
     )
     enabled = models.BooleanField(default=True, help_text="Whether it should run at all.")
+    share = models.PositiveIntegerField(
+        "share of requests",
+        default=1,
+        validators=between(0, 1000),
+        help_text="How much of the model's requests it takes, in relation to the model's other "
+        "deployments: with 9 and 1, one of ten callers goes to the second. A caller or a "
+        "conversation stays where it is. 0: it stands by, and serves when the others cannot.",
+    )
+    is_draining = models.BooleanField(default=False, editable=False)
     min_replicas = models.PositiveIntegerField(
         default=1,
         validators=between(0, 64),
@@ -102,6 +112,9 @@ class Deployment(ProfileColumns):
     )
     reason = models.TextField(blank=True)
     state_changed_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+    last_error_log = models.TextField("end of the log", blank=True, editable=False)
+    last_error_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -19,6 +19,8 @@ class ModelFile(models.Model):
         validators=[RegexValidator(r"\A[0-9a-f]{64}\Z", "Not a SHA-256 in lower-case hex.")],
     )
     size_bytes = models.BigIntegerField("size in bytes")
+    # Against whose quota it counts; empty for files that came by an operator's hand.
+    owner = models.CharField(max_length=64, blank=True, default="", db_index=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

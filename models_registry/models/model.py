@@ -36,7 +36,19 @@ class Model(models.Model):
         default=ModelKind.CHAT.value,
         help_text="Which API it answers.",
     )
-    description = models.TextField(blank=True)
+    description = models.TextField(
+        blank=True, help_text="For people. Markdown: headings, lists, tables, links, code."
+    )
+    fallback = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="fallback_for",
+        verbose_name="fallback model",
+        help_text="Answers while no deployment of this model can: all have failed, wait for room, "
+        "or are stopped. A key that is limited to some models must be allowed both.",
+    )
     owned_by = models.CharField(
         max_length=100, default="llamero", help_text="Shown as “owned_by” in the model list."
     )
@@ -56,9 +68,23 @@ class Model(models.Model):
         return str(self.slug)
 
     def clean(self) -> None:
-        """Keep slugs apart from every alias, of this model too."""
+        """Keep slugs apart from every alias, of this model too; check the fallback."""
+        errors: dict[str, str] = {}
         if ModelAlias.objects.filter(name=self.slug).exists():
-            raise ValidationError({"slug": "This name is already an alias of a model."})
+            errors["slug"] = "This name is already an alias of a model."
+        if self.fallback is not None and (problem := self._judge_fallback(self.fallback)):
+            errors["fallback"] = problem
+        if errors:
+            raise ValidationError(errors)
+
+    def _judge_fallback(self, fallback: "Model") -> str:
+        """Say why another model cannot answer in the place of this one; empty if it can."""
+        if fallback.pk == self.pk:
+            return "A model cannot stand in for itself."
+        ours, theirs = ModelKind(self.kind), ModelKind(fallback.kind)
+        if ours is theirs or (ours.is_generative and theirs.is_generative):
+            return ""
+        return f"It is of kind {theirs}, this model of kind {ours}: its answers would not do."
 
 
 class ModelAlias(models.Model):

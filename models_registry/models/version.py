@@ -36,6 +36,8 @@ class ModelVersion(models.Model):
         blank=True, help_text="Why it is in this state, if that is no good one."
     )
     facts = models.JSONField(default=dict, blank=True)
+    # Which build of the engine it was probed by: another one has to probe it again.
+    probed_build = models.CharField(max_length=64, blank=True, default="", editable=False)
     is_current = models.BooleanField("current", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -1,12 +1,14 @@
-"""Which served model a request means, and whether its caller may use it."""
+"""Which served model a request means, whether its caller may use it, and who answers for it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from inference.protocol.replicas import ModelKind
 from llamero.accounts.selectors import Caller
 from llamero.errors import InvalidValue, LlameroError
 from llamero.expiring_cache import ExpiringCache
+from models_registry.routing import choose_route
 from models_registry.selectors import ServedModel, find_served_model, list_served_models
 
 GENERATIVE = frozenset({ModelKind.CHAT, ModelKind.COMPLETION})
@@ -37,8 +39,13 @@ def named_model(path: Mapping[str, Any], *others: object) -> object:
     return first_named(path.get("model"), *others)
 
 
-def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
-    """Find the model that a request names, spelled exactly so."""
+def choose_model(
+    name: object, caller: Caller, kinds: frozenset[ModelKind], conversation: str = ""
+) -> ServedModel:
+    """Find the model that a request names, spelled exactly so, with the deployment to answer it.
+
+    What is alike in ``conversation``, or without one in its caller, meets the same deployment.
+    """
     if first_named(name) is None:
         raise InvalidValue("model", "model is missing.", "missing_required_parameter")
     if not isinstance(name, str):
@@ -46,20 +53,46 @@ def choose_model(name: object, caller: Caller, kinds: frozenset[ModelKind]) -> S
     served = recent_models.recall(name, lambda: find_served_model(name))
     if served is None or not caller.may_use(served.model_pk):
         raise no_such_model(name)
-    if not _answers_as(served, kinds):
+    if not _able(served, kinds):
         raise InvalidValue(
             "model",
             f"{served.id} is {_KIND_WORDS[served.kind]}; this address is for {_describe(kinds)}. "
             "GET /v1/models tells the kind of each.",
         )
-    return served
+    return route(served, caller, kinds, conversation)
 
 
-def choose_default_model(caller: Caller, kinds: frozenset[ModelKind]) -> ServedModel:
+def route(
+    served: ServedModel, caller: Caller, kinds: frozenset[ModelKind], conversation: str = ""
+) -> ServedModel:
+    """Choose the deployment that answers: one of the model's own, else one of its fallback's.
+
+    Where none can it stays with the model, whose own state is what the client should hear.
+    """
+    asker = f"{caller.owner}\n{conversation}" if conversation else caller.owner
+    chosen = choose_route(_able(served, kinds), asker)
+    if chosen is not None or not served.fallback:
+        return chosen or served
+    other = recent_models.recall(served.fallback, lambda: find_served_model(served.fallback))
+    if other is None or not caller.may_use(other.model_pk):
+        return served
+    chosen = choose_route(_able(other, kinds), asker)
+    return served if chosen is None else replace(chosen, stands_in_for=served.id)
+
+
+def _able(served: ServedModel, kinds: frozenset[ModelKind]) -> list[ServedModel]:
+    """Give the deployments of a model that answer this kind of request."""
+    return [one for one in served.routes or (served,) if _answers_as(one, kinds)]
+
+
+def choose_default_model(
+    caller: Caller, kinds: frozenset[ModelKind], conversation: str = ""
+) -> ServedModel:
     """Take the first model of a fitting kind that generates, or else the first that fits."""
-    fitting = [served for served in list_usable_models(caller) if _answers_as(served, kinds)]
+    fitting = [served for served in list_usable_models(caller) if _able(served, kinds)]
     if fitting:
-        return min(fitting, key=lambda one: (one.kind not in kinds, one.kind not in GENERATIVE))
+        best = min(fitting, key=lambda one: (one.kind not in kinds, one.kind not in GENERATIVE))
+        return route(best, caller, kinds, conversation)
     raise LlameroError(
         404,
         "model_not_found",
