@@ -8,7 +8,7 @@ import msgspec
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Event, Failed, decode_event
 from inference.relay.connect import SyncRedis, text_of
-from inference.relay.keys import events_key, job_key
+from inference.relay.keys import events_key, job_key, kept_key
 
 UNREADABLE_EVENT = Failed(ErrorCode.INTERNAL_ERROR, "An event of this request could not be read.")
 
@@ -33,3 +33,9 @@ def read_history(redis: SyncRedis, job: str) -> list[Event]:
     """Give all that a job has told so far."""
     entries: Any = redis.xrange(events_key(job))
     return [read_event(fields[b"e"]) for _, fields in entries]
+
+
+def read_kept(redis: SyncRedis, runs: Sequence[tuple[str, str]]) -> list[bytes | None]:
+    """Give what is kept of resumable answers, each by its owner and its id."""
+    documents: Any = redis.mget([kept_key(owner, run) for owner, run in runs])
+    return list(documents)

@@ -132,10 +132,15 @@ async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:
     document = None
     if is_run_id(run_id):
         document = await dispatch.get_dispatcher().find_run(run_id, caller.owner)
-    kept = None if document is None else _read_kept(document)
+    kept = None if document is None else read_kept(document)
     if kept is None or not caller.may_use(kept.model_pk):
         raise no_such_run()
     return kept
+
+
+async def is_run_kept(run_id: str, caller: Caller) -> bool:
+    """Whether the caller has a run of this id."""
+    return await dispatch.get_dispatcher().find_run(run_id, caller.owner) is not None
 
 
 async def reopen_run(kept: KeptRun, caller: Caller) -> GenerationRun:
@@ -147,6 +152,7 @@ async def reopen_run(kept: KeptRun, caller: Caller) -> GenerationRun:
             stream = await dispatcher.attach(job, caller.owner)
             if stream is None:
                 raise no_such_run()
+            stream.reader_ends_at = caller.ends_at
             streams.append(stream)
     except BaseException:
         for stream in streams:
@@ -206,7 +212,7 @@ async def _go_on(run: GenerationRun, run_id: str, conversation: str, caller: Cal
         raise
 
 
-def _read_kept(document: bytes) -> KeptRun | None:
+def read_kept(document: bytes) -> KeptRun | None:
     """Read what was kept; what another version of the program wrote is as good as expired."""
     try:
         return _decoder.decode(document)

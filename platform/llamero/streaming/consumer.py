@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from llamero import dispatch
 from llamero.accounts.permissions import check_scope
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
+from llamero.accounts.tokens.refusals import TokenRefused
 from llamero.accounts.wrong_keys import refuse_wrong_key
 from llamero.api.errors import describe_exception
 from llamero.errors import InvalidValue, LlameroError
@@ -36,11 +38,12 @@ logger = logging.getLogger(__name__)
 
 NO_SUCH_PATH = 4404
 # By the status of the error that is told before.
-CLOSE_CODES = {401: 4401, 403: 4403, 429: 4429}
+CLOSE_CODES = {401: 4401, 403: 4403, 429: 4429, 503: 4503}
 AUTH_TIMEOUT_SECONDS = 5.0
 RECHECK_SECONDS = 3.0
 UNKNOWN_CALLER = LlameroError(401, "invalid_api_key", "Sign in, or give a valid API key.")
 REVOKED = LlameroError(401, "key_revoked", "This key or session is no longer valid.")
+EXPIRED = LlameroError(401, "token_expired", "This token has expired.")
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -112,7 +115,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _act(self, frame: frames.ClientFrame, identity: Identity) -> None:
         match frame:
             case frames.StartFrame():
-                opening = partial(open_chat, frame.body, is_resumable=frame.is_resumable)
+                opening = partial(
+                    open_chat, frame.body, is_resumable=frame.is_resumable, run_id=frame.run
+                )
                 await self._start(frame.id, opening, identity)
             case frames.ResumeFrame():
                 run_id = frame.run
@@ -173,12 +178,17 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _enter_by_key(self, key: str) -> None:
         """Let the owner of a key in; an address with many wrong ones is told to wait."""
-        address = read_address(self.scope)
-        identity = await identify_by_key(key, address)
-        if identity is None:
-            await self._refuse(await refuse_wrong_key(address) or UNKNOWN_CALLER)
-        else:
+        address, refusal = read_address(self.scope), UNKNOWN_CALLER
+        try:
+            identity = await identify_by_key(key, address)
+        except (TokenRefused, LlameroError) as error:
+            identity, refusal = None, describe_exception(error)
+        if identity is not None:
             await self._welcome(identity)
+        elif refusal.status == 401:
+            await self._refuse(await refuse_wrong_key(address) or refusal)
+        else:
+            await self._refuse(refusal)
 
     async def _welcome(self, identity: Identity | None) -> None:
         if identity is None:
@@ -194,6 +204,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._leave = rights.follow(identity.caller.owner, self._lose_rights)
         if identity.caller.key_id is None:
             self._spawn(self._watch(identity))
+        if identity.caller.ends_at is not None:
+            self._spawn(self._end_at(identity.caller.ends_at))
         await self._send_frame(frames.Hello())
 
     def _lose_rights(self) -> None:
@@ -214,6 +226,11 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                     await job.cancel()
                 await self._refuse(REVOKED)
                 return
+
+    async def _end_at(self, ends_at: float) -> None:
+        """End all that runs when a token expires."""
+        await asyncio.sleep(ends_at - time.time())
+        await self._refuse(EXPIRED)
 
     async def _close_unless_known(self) -> None:
         await asyncio.sleep(AUTH_TIMEOUT_SECONDS)

@@ -14,6 +14,7 @@ PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 256 * 1024
 MAX_JOBS = 8
 MAX_SEQ = 1 << 31
+_NEW_RUN = re.compile(r"run_[0-9a-f]{32}")
 _JOB_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
@@ -26,11 +27,15 @@ class AuthFrame:
 
 @dataclass(frozen=True, slots=True)
 class StartFrame:
-    """A chat to begin. ``body`` is what a REST client would post to /v1/chat/completions."""
+    """A chat to begin. ``body`` is what a REST client would post to /v1/chat/completions.
+
+    ``run`` is what a resumable one is to be called.
+    """
 
     id: str | None
     body: dict[str, Any]
     is_resumable: bool = False
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,8 @@ def read_frame(text: str) -> ClientFrame:
     kind = fields.pop("type", "start" if "model" in fields else None)
     if kind == "start":
         is_resumable = _read_resumable(fields)
-        return StartFrame(id=_read_id(fields), body=fields, is_resumable=is_resumable)
+        run = _read_new_run(fields, is_resumable=is_resumable)
+        return StartFrame(id=_read_id(fields), body=fields, is_resumable=is_resumable, run=run)
     if kind == "resume":
         return ResumeFrame(id=_read_id(fields), run=_read_run(fields), after=_read_after(fields))
     if kind == "cancel":
@@ -255,6 +261,18 @@ def _read_resumable(fields: dict[str, Any]) -> bool:
     if value is not None and not isinstance(value, bool):
         raise InvalidValue("resumable", "resumable must be true or false.")
     return bool(value)
+
+
+def _read_new_run(fields: dict[str, Any], *, is_resumable: bool) -> str | None:
+    """Read what a client calls its chat, so that it can find it even if it never heard of it."""
+    run = fields.pop("run", None)
+    if run is None:
+        return None
+    if not isinstance(run, str) or not _NEW_RUN.fullmatch(run):
+        raise InvalidValue("run", "run must be run_ and 32 digits of 0-9 and a-f.")
+    if not is_resumable:
+        raise InvalidValue("run", "run is only for resumable: true.")
+    return run
 
 
 def _read_run(fields: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from llamero.api.openai.chat_request import read_chat_request
 from llamero.api.resuming import (
     SocketRecipe,
     find_kept_run,
+    is_run_kept,
     make_keep,
     no_such_run,
     reopen_run,
@@ -22,7 +23,7 @@ from llamero.api.resuming import (
 from llamero.api.run import GenerationRun
 from llamero.api.run_names import make_run_id
 from llamero.api.turn import TurnFormat
-from llamero.errors import InvalidValue
+from llamero.errors import InvalidValue, LlameroError
 from models_registry.selectors import ServedModel
 
 
@@ -44,18 +45,28 @@ TellLoading = Callable[[str, float], Awaitable[None]]
 
 
 async def open_chat(
-    body: dict[str, Any], caller: Caller, tell_loading: TellLoading, *, is_resumable: bool
+    body: dict[str, Any],
+    caller: Caller,
+    tell_loading: TellLoading,
+    *,
+    is_resumable: bool,
+    run_id: str | None = None,
 ) -> Chat:
     """Validate, render and submit a chat; raises what the REST view would.
 
-    ``tell_loading`` is told the model's name and its loaded share while it is being loaded.
+    ``tell_loading`` is told the model's name and its loaded share while it is being loaded. A
+    ``run_id`` of the caller's own choice must be new to them.
     """
+    if run_id is not None and await is_run_kept(run_id, caller):
+        message = "This run has begun already: resume it."
+        raise LlameroError(409, "run_in_use", message, param="run")
     request, served = await database_sync_to_async(_prepare)(body, caller)
     if not await is_ready(served.deployment):
         async for progress in watch_loading(served.deployment):
             await tell_loading(served.id, progress)
     chat = await chats.prepare_chat(served=served, request=request)
-    run_id = make_run_id() if is_resumable else None
+    if is_resumable:
+        run_id = run_id or make_run_id()
     keep = make_keep(run_id, served, caller, SocketRecipe(served.id, chat.turn))
     run = await chats.open_chat(chat=chat, caller=caller, keep=keep)
     return Chat(served.id, run, chat.turn, run_id)

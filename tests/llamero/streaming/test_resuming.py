@@ -188,3 +188,37 @@ async def test_a_chat_that_waits_is_told_its_place(
     dispatcher.streams[0].release()
     assert (await receive(socket))["type"] == "started"
     await receive_until(socket, "done")
+
+
+async def test_a_client_may_name_its_run(socket: WebsocketCommunicator) -> None:
+    name = "run_" + "0123456789abcdef" * 2
+    await socket.send_json_to(start_frame(resumable=True, run=name))
+    told = await receive_until(socket, "done")
+
+    await socket.send_json_to(start_frame(id="b", resumable=True, run=name))
+    refused = await receive(socket)
+    await socket.send_json_to({"type": "resume", "id": "c", "run": name})
+    retold = await receive_until(socket, "done")
+
+    assert told[0]["run"] == name
+    assert (refused["id"], refused["error"]["code"]) == ("b", "run_in_use")
+    assert [one["text"] for one in retold if one["type"] == "delta"] == ["Hello", ", ", "world"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"run": "run_1", "resumable": True},
+        {"run": 7, "resumable": True},
+        {"run": "run_" + "0" * 32 + ".other", "resumable": True},
+        {"run": "run_" + "0" * 32},
+    ],
+)
+async def test_a_bad_name_of_a_run_is_refused(
+    socket: WebsocketCommunicator, fields: dict[str, object]
+) -> None:
+    await socket.send_json_to(start_frame(**fields))
+
+    error = (await receive(socket))["error"]
+
+    assert error["param"] == "run"
