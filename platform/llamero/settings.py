@@ -49,6 +49,9 @@ CORS_EXPOSE_HEADERS = [
     "retry-after",
     "x-should-retry",
     "x-llamero-run",
+    "x-llamero-deployment",
+    "x-llamero-version",
+    "x-llamero-stands-in-for",
     "idempotent-replayed",
     "openai-processing-ms",
     "openai-version",
@@ -100,6 +103,9 @@ WEB_DRAIN_SECONDS = env.float("LLAMERO_WEB_DRAIN_SECONDS", default=0.0)
 # Whoever shows a good key is served all the same.
 WRONG_KEYS_PER_MINUTE = env.int("LLAMERO_WRONG_KEYS_PER_MINUTE", default=30)
 
+# Hosts, or host:port, with private addresses or without TLS that identity providers may be at.
+INTERNAL_HOSTS = env.list("LLAMERO_INTERNAL_HOSTS", default=[])
+
 # --- Metrics: any API key reads those of its models at /metrics; this token reads all ---
 METRICS_TOKEN = env.str("LLAMERO_METRICS_TOKEN", default="")
 
@@ -143,6 +149,7 @@ INSTALLED_APPS = [
     "llamero.console",
     "llamero.control",
     "llamero.conversations",
+    "llamero.limits",
     "models_registry",
 ]
 
@@ -224,6 +231,22 @@ NODE_ROOMS = "llamero.control.rooms.read_rooms"
 IMPORT_DIRS = [
     Path(folder) for folder in env.list("LLAMERO_IMPORT_DIRS", default=[str(HOME / "import")])
 ]
+
+# --- Model files that are uploaded or fetched ---
+# The largest of them, and the largest piece of one that a request may carry.
+MAX_MODEL_FILE_BYTES = env.int("LLAMERO_MAX_MODEL_FILE_BYTES", default=500 * 2**30)
+MAX_CHUNK_BYTES = env.int("LLAMERO_MAX_CHUNK_BYTES", default=64 * 2**20)
+# What the files of one user, or of one key that is no user's, may take together; 0: any amount.
+UPLOAD_QUOTA_BYTES = env.int("LLAMERO_UPLOAD_QUOTA_BYTES", default=0)
+# What uploads leave free on the disk of the models.
+DISK_RESERVE_BYTES = env.int("LLAMERO_DISK_RESERVE_BYTES", default=2**30)
+# After so long without a byte an upload is given up.
+UPLOAD_HOURS = env.float("LLAMERO_UPLOAD_HOURS", default=24.0)
+# Hosts that files may be fetched from although their addresses are private: mirror.lan,10.0.0.7
+FETCH_PRIVATE_HOSTS = env.list("LLAMERO_FETCH_PRIVATE_HOSTS", default=[])
+# The Hugging Face hub, or a mirror of it, and the token for what is not public there.
+HUB_ENDPOINT = env.str("HF_ENDPOINT", default="https://huggingface.co").rstrip("/")
+HUB_TOKEN = env.str("HF_TOKEN", default="")
 
 # The Redis-protocol server: broker, streams, leases. unix:///path.sock or redis://host:6379/0
 REDIS_URL = env.str("LLAMERO_REDIS_URL", default=f"unix://{valkey_socket(HOME)}")

@@ -14,6 +14,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from inference.protocol.replicas import ModelKind
 from inference.relay.answers import Claim
 from llamero import dispatch
 from llamero.accounts.authentication import read_key
@@ -22,10 +23,13 @@ from llamero.accounts.selectors import Caller
 from llamero.accounts.uses import uses
 from llamero.accounts.wrong_keys import refuse_wrong_key
 from llamero.api.idempotency import answer_once, read_claim
+from llamero.api.model_choice import choose_default_model, choose_model, describe_route
 from llamero.api.paths import Dialect
 from llamero.api.resuming import retell_run
+from llamero.api.run_names import CONVERSATION_HEADER
 from llamero.api.sse import RUN_HEADER
 from llamero.api.threads import run_in_thread
+from models_registry.selectors import ServedModel
 
 
 class AnyAccept(BaseContentNegotiation):
@@ -57,6 +61,8 @@ class AsyncAPIView(APIView):
     renderer_classes = (JSONRenderer,)
     # The deployment whose slots a request will wait for; set by ``prepare``.
     waits_at: str = ""
+    # Whether a request may leave its model out.
+    may_leave_model_out: bool = False
     # What tells one body from another, where it is not kept in memory; set by ``prepare``.
     body_digest: bytes | None = None
     # Where ``prepare`` runs, if it may take long.
@@ -66,6 +72,20 @@ class AsyncAPIView(APIView):
     def needed_scope(self, method: str) -> Scope:
         """Give what a key must be for to use a method."""
         return self.scope
+
+    def choose_model(self, name: object, kinds: frozenset[ModelKind]) -> ServedModel:
+        """Find the model that the request names, or the first that fits where it names none.
+
+        The answer's headers tell who gives it.
+        """
+        caller = caller_of(self.request)
+        conversation = self.request.headers.get(CONVERSATION_HEADER, "")
+        if name is None and self.may_leave_model_out:
+            served = choose_default_model(caller, kinds, conversation)
+        else:
+            served = choose_model(name, caller, kinds, conversation)
+        self.headers |= describe_route(served)
+        return served
 
     def prepare(self, request: Request) -> None:
         """Do what blocks, before the handler: read the body, validate, look models up."""

@@ -22,6 +22,10 @@ _KIND_WORDS = {
     ModelKind.RERANK: "a reranking model",
 }
 
+DEPLOYMENT_HEADER = "x-llamero-deployment"
+VERSION_HEADER = "x-llamero-version"
+STAND_IN_HEADER = "x-llamero-stands-in-for"
+
 recent_models: ExpiringCache[ServedModel] = ExpiringCache(lifetime_seconds=1.0)
 recent_lists: ExpiringCache[list[ServedModel]] = ExpiringCache(lifetime_seconds=1.0)
 
@@ -46,13 +50,7 @@ def choose_model(
 
     What is alike in ``conversation``, or without one in its caller, meets the same deployment.
     """
-    if first_named(name) is None:
-        raise InvalidValue("model", "model is missing.", "missing_required_parameter")
-    if not isinstance(name, str):
-        raise InvalidValue("model", "model must be a string.")
-    served = recent_models.recall(name, lambda: find_served_model(name))
-    if served is None or not caller.may_use(served.model_pk):
-        raise no_such_model(name)
+    served = look_up_model(name, caller)
     if not _able(served, kinds):
         raise InvalidValue(
             "model",
@@ -60,6 +58,18 @@ def choose_model(
             "GET /v1/models tells the kind of each.",
         )
     return route(served, caller, kinds, conversation)
+
+
+def look_up_model(name: object, caller: Caller) -> ServedModel:
+    """Find the model that a caller names, whatever its kind and whoever answers for it."""
+    if first_named(name) is None:
+        raise InvalidValue("model", "model is missing.", "missing_required_parameter")
+    if not isinstance(name, str):
+        raise InvalidValue("model", "model must be a string.")
+    served = recent_models.recall(name, lambda: find_served_model(name))
+    if served is None or not caller.may_use(served.model_pk):
+        raise no_such_model(name)
+    return served
 
 
 def route(
@@ -78,6 +88,16 @@ def route(
         return served
     chosen = choose_route(_able(other, kinds), asker)
     return served if chosen is None else replace(chosen, stands_in_for=served.id)
+
+
+def describe_route(served: ServedModel) -> dict[str, str]:
+    """Give the headers that tell who answers."""
+    headers = {DEPLOYMENT_HEADER: served.deployment}
+    if served.version:
+        headers[VERSION_HEADER] = str(served.version)
+    if served.stands_in_for:
+        headers[STAND_IN_HEADER] = served.stands_in_for
+    return headers
 
 
 def _able(served: ServedModel, kinds: frozenset[ModelKind]) -> list[ServedModel]:

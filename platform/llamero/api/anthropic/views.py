@@ -19,7 +19,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.chat import PreparedChat, open_chat, prepare_chat
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
-from llamero.api.model_choice import GENERATIVE, choose_model, named_model
+from llamero.api.model_choice import GENERATIVE, named_model
 from llamero.api.paths import Dialect
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
 
@@ -36,7 +36,7 @@ class MessagesView(AsyncAPIView):
         self.wanted = read_messages_request(body)
         self.run_id = read_run_id(request, self.wanted.chat.settings, num_jobs=1)
         model = named_model(self.kwargs, body.get("model"))
-        self.served = choose_model(model, caller_of(request), GENERATIVE)
+        self.served = self.choose_model(model, GENERATIVE)
         self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
@@ -83,7 +83,7 @@ class CountTokensView(AsyncAPIView):
         body = read_json_object(request._request)
         self.chat = read_prompt_request(body)
         model = named_model(self.kwargs, body.get("model"))
-        self.served = choose_model(model, caller_of(request), GENERATIVE)
+        self.served = self.choose_model(model, GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Count."""

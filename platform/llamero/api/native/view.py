@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from inference.protocol.replicas import ModelKind
 from llamero.api.async_view import AsyncAPIView, caller_of
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import choose_default_model, choose_model, named_model
+from llamero.api.model_choice import ANY_KIND, look_up_model, named_model
 from llamero.api.paths import Dialect
 from models_registry.selectors import ServedModel
 
@@ -16,16 +16,18 @@ class NativeView(AsyncAPIView):
     """``/m/<model>/…`` names the model, or the body, or ``?model=``; else the first that fits."""
 
     dialect = Dialect.LLAMA_SERVER
+    may_leave_model_out = True
 
     def find_model(
         self, request: Request, kinds: frozenset[ModelKind], body: dict[str, Any] | None = None
     ) -> ServedModel:
         """Find the model of this request."""
-        caller = caller_of(request)
-        named = self.find_name(request, body)
-        if named is None:
-            return choose_default_model(caller, kinds)
-        return choose_model(named, caller, kinds)
+        return self.choose_model(self.find_name(request, body), kinds)
+
+    def find_routes(self, request: Request) -> tuple[ServedModel, ...]:
+        """Find all deployments of the model of this request: to look at them, not to use one."""
+        served = self.find_model(request, ANY_KIND)
+        return look_up_model(served.id, caller_of(request)).routes or (served,)
 
     def find_name(self, request: Request, body: dict[str, Any] | None = None) -> object:
         """Give the model's name as it is given, None where it is not."""

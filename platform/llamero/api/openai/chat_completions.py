@@ -10,7 +10,7 @@ from llamero.api.chat import open_chat, prepare_chat
 from llamero.api.collect import Choice, collect, timings_object, usage_object
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
-from llamero.api.model_choice import GENERATIVE, choose_model, named_model
+from llamero.api.model_choice import GENERATIVE, named_model
 from llamero.api.native.verbose import describe_verbosely
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
 from llamero.api.openai.envelope import Envelope, make_envelope
@@ -41,7 +41,7 @@ class ChatCompletionsView(AsyncAPIView):
     def find_served(self, request: Request, body: dict[str, Any]) -> ServedModel:
         """Find the model, which must be named."""
         model = named_model(self.kwargs, body.get("model"))
-        return choose_model(model, caller_of(request), GENERATIVE)
+        return self.choose_model(model, GENERATIVE)
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Generate, when the model is loaded."""

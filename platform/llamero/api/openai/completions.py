@@ -14,7 +14,7 @@ from llamero.api.generation import Prompt, check_num_jobs, open_run
 from llamero.api.infill import Gap, check_infill, lay_out, read_gap
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
-from llamero.api.model_choice import GENERATIVE, choose_model, named_model
+from llamero.api.model_choice import GENERATIVE, named_model
 from llamero.api.native.verbose import describe_verbosely
 from llamero.api.openai.completion_request import CompletionSerializer, read_completion_request
 from llamero.api.openai.envelope import make_envelope
@@ -41,7 +41,7 @@ class CompletionsView(AsyncAPIView):
         num_jobs = num_prompts * settings.num_choices
         self.run_id = read_run_id(request, settings, num_jobs)
         model = named_model(self.kwargs, body.get("model"))
-        self.served = choose_model(model, caller_of(request), GENERATIVE)
+        self.served = self.choose_model(model, GENERATIVE)
         self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

@@ -13,7 +13,7 @@ from llamero.api.embedding_jobs import VectorRows
 from llamero.api.embedding_request import EmbeddingRequest
 from llamero.api.fields import AnyValue, StrictInteger, StrictString, validate
 from llamero.api.json_body import read_json_object
-from llamero.api.model_choice import EMBEDDING, choose_model, named_model
+from llamero.api.model_choice import EMBEDDING, named_model
 from llamero.api.prompts import read_native_prompts
 from llamero.api.truncation import Truncation, TruncationFields
 from llamero.api.vector_json import write_vectors
@@ -45,7 +45,7 @@ class EmbeddingsView(AsyncAPIView):
         caller = caller_of(request)
         model = named_model(self.kwargs, body.get("model"))
         self.job = EmbeddingRequest(
-            served=choose_model(model, caller, EMBEDDING),
+            served=self.choose_model(model, EMBEDDING),
             inputs=inputs,
             param="input",
             owner=caller.owner,

@@ -9,10 +9,9 @@ from llamero.accounts.scopes import Scope
 from llamero.api.anthropic.models import describe_model, list_page
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.model_choice import (
-    ANY_KIND,
     GENERATIVE,
-    choose_model,
     list_usable_models,
+    look_up_model,
     named_model,
 )
 from llamero.api.paths import ANTHROPIC_VERSION_HEADER, Dialect
@@ -54,7 +53,7 @@ class ModelListView(ModelsView):
         if model is None:
             self.served = list_usable_models(caller)
         else:
-            self.served = [choose_model(model, caller, ANY_KIND)]
+            self.served = [look_up_model(model, caller)]
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe each; Anthropic's clients expect none but those that chat."""
@@ -76,7 +75,7 @@ class ModelView(ModelsView):
     def prepare(self, request: Request) -> None:
         """Look it up."""
         name = named_model(self.kwargs, self.kwargs["name"])
-        self.served = choose_model(name, caller_of(request), ANY_KIND)
+        self.served = look_up_model(name, caller_of(request))
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Describe it."""

@@ -15,7 +15,7 @@ from llamero.api.chat import ChatRequest, PreparedChat, prepare_chat
 from llamero.api.generation import open_run
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
-from llamero.api.model_choice import GENERATIVE, choose_model, named_model
+from llamero.api.model_choice import GENERATIVE, named_model
 from llamero.api.responses.contents import Outcome, Question, make_outcome
 from llamero.api.responses.document import Document, make_draft
 from llamero.api.responses.earlier_items import EarlierItems
@@ -50,7 +50,7 @@ class TurnView(AsyncAPIView):
     def find_model(self, request: Request, body: dict[str, Any]) -> None:
         """Find the model."""
         model = named_model(self.kwargs, body.get("model"))
-        self.served = choose_model(model, caller_of(request), GENERATIVE)
+        self.served = self.choose_model(model, GENERATIVE)
 
     def read_conversation(self, request: Request, turn: Turn) -> None:
         """Read what came before, and make the chat that the model gets."""
