@@ -13,9 +13,10 @@ from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
 from llamero.api.native.embedding import EmbeddingView
+from llamero.api.native.health import HealthView
 from llamero.api.native.infill import InfillView
 from llamero.api.native.metrics import MetricsView
-from llamero.api.native.status import HealthView, PropsView, SlotsView, SlotView
+from llamero.api.native.status import PropsView, SlotsView, SlotView
 from llamero.api.native.text import DetokenizeView, TokenizeView
 from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.completions import CompletionsView

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from inference.protocol.errors import ErrorCode
 from inference.protocol.events import (
     Candidate,
     Done,
@@ -15,9 +14,8 @@ from inference.protocol.events import (
     TokenLogprob,
     Tokens,
 )
-from inference.protocol.replicas import ReplicaState
 from tests.llamero.api.asgi_client import get, post, start
-from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, make_status, say
+from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, say
 
 URL = "/completion"
 
@@ -212,31 +210,6 @@ async def test_a_model_may_be_named_in_the_path() -> None:
 async def test_a_model_that_is_no_name_is_refused(name: Any) -> None:
     answer = await post("/tokenize", {"content": "x", "model": name})
     assert (answer.status, answer.error["param"]) == (400, "model")
-
-
-async def test_health_is_public(dispatcher: FakeDispatcher) -> None:
-    for url in ("/health", "/v1/health"):
-        answer = await get(url, key=None)
-        assert (answer.status, answer.json()) == (200, {"status": "ok"})
-
-
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [(ReplicaState.LOADING, "Loading model"), (ReplicaState.FAILED, "No model is ready")],
-)
-async def test_health_tells_what_is_missing(
-    dispatcher: FakeDispatcher, state: ReplicaState, message: str
-) -> None:
-    dispatcher.statuses = (make_status("smol", state),)
-    answer = await get("/health", key=None)
-    assert (answer.status, answer.error["message"]) == (503, message)
-    assert answer.error["type"] == "unavailable_error"
-
-
-async def test_health_knows_a_lost_broker(dispatcher: FakeDispatcher) -> None:
-    dispatcher.facts_error = engine_error(ErrorCode.BROKER_UNAVAILABLE)
-    answer = await get("/health", key=None)
-    assert (answer.status, answer.error["type"]) == (503, "unavailable_error")
 
 
 async def test_a_client_that_leaves_stops_its_job(dispatcher: FakeDispatcher) -> None:

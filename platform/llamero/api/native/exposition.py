@@ -55,12 +55,14 @@ def describe_as_llama_server(measured: Sequence[Measured]) -> list[Family]:
         Family(f"llamacpp:{name}", "counter", text, [({}, _total(stats, field))])
         for name, text, field in _COUNTERS
     ]
+    # A maximum is no counter, and falls when a replica ends; llama-server says that it is one.
+    longest = Family("llamacpp:n_tokens_max", "counter", "Most tokens of a sequence")
+    longest.add(max(_values(stats, "longest_sequence")))
     tokens, seconds = _total(stats, "num_prompt_tokens"), _total(stats, "prompt_seconds")
     predicted, spent = _total(stats, "num_decoded_tokens"), _total(stats, "decode_seconds")
     busy, steps = _total(stats, "num_batch_sequences"), _total(stats, "num_decode_steps")
     waiting = sum(one.num_waiting for one in measured) + _total(stats, "num_waiting")
     gauges = (
-        ("n_tokens_max", "Most tokens of a sequence", max(_values(stats, "longest_sequence"))),
         ("prompt_tokens_seconds", "Prompt tokens a second", _ratio(tokens, seconds)),
         ("predicted_tokens_seconds", "Generated tokens a second", _ratio(predicted, spent)),
         ("requests_processing", "Jobs in slots", _total(stats, "num_running")),
@@ -69,6 +71,7 @@ def describe_as_llama_server(measured: Sequence[Measured]) -> list[Family]:
     )
     return [
         *counters,
+        longest,
         *(Family(f"llamacpp:{name}", "gauge", text, [({}, of)]) for name, text, of in gauges),
         _by_position(stats),
     ]

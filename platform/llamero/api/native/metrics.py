@@ -1,6 +1,7 @@
 """GET /metrics: what Prometheus collects, of the models that a key may use, or of one of them."""
 
 import asyncio
+from itertools import chain
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,7 +12,7 @@ from llamero import dispatch
 from llamero.accounts.authentication import MetricsAuthentication
 from llamero.accounts.scopes import Scope
 from llamero.api.async_view import caller_of
-from llamero.api.model_choice import ANY_KIND, list_usable_models
+from llamero.api.model_choice import list_usable_models, look_up_model
 from llamero.api.native.exposition import (
     CONTENT_TYPE,
     Measured,
@@ -37,7 +38,7 @@ class MetricsView(NativeView):
         if self.find_name(request) is None:
             self.served = list_usable_models(caller_of(request))
         else:
-            self.served = [self.find_model(request, ANY_KIND)]
+            self.served = [look_up_model(self.find_name(request), caller_of(request))]
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Measure them; a look wakes nothing."""
@@ -50,7 +51,9 @@ class MetricsView(NativeView):
 
 
 async def _measure(served: ServedModel) -> Measured:
+    """Count what all deployments of a model do."""
     dispatcher = dispatch.get_dispatcher()
-    replicas = await dispatcher.replicas(served.deployment)
-    num_waiting = await dispatcher.num_waiting(served.deployment)
-    return Measured(served.id, replicas, num_waiting)
+    deployments = [one.deployment for one in served.routes or (served,)]
+    replicas = await asyncio.gather(*map(dispatcher.replicas, deployments))
+    waiting = await asyncio.gather(*map(dispatcher.num_waiting, deployments))
+    return Measured(served.id, list(chain.from_iterable(replicas)), sum(waiting))

@@ -1,48 +1,23 @@
-"""/health, /props and /slots: how the server and its replicas are, never what they work on."""
+"""/props and /slots: how a model and its replicas are, never what they work on."""
 
 from typing import Any
 from zlib import crc32
 
-from django.db import DatabaseError
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from inference.protocol.errors import EngineError
-from inference.protocol.replicas import ModelFacts, ReplicaState, ReplicaStatus, SlotStats
+from inference.protocol.replicas import ModelFacts, ReplicaStatus, SlotStats
 from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
 from llamero.accounts.scopes import Scope
 from llamero.api.async_view import json_response
-from llamero.api.model_choice import ANY_KIND, list_all_models
+from llamero.api.errors import RETRY_SECONDS
+from llamero.api.model_choice import ANY_KIND
 from llamero.api.native.generation_settings import describe_settings, model_side
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
 from models_registry.models import DeploymentState
-
-
-class HealthView(NativeView):
-    """Tell the world whether requests can be answered, and nothing else."""
-
-    authentication_classes = ()
-    permission_classes = ()
-
-    def prepare(self, request: Request) -> None:
-        """Read which deployments count."""
-        try:
-            self.served = {served.deployment: served for served in list_all_models()}
-        except DatabaseError:
-            raise _unavailable("The database is unavailable") from None
-
-    async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
-        """Answer 200 if some replica is ready, or a request would have one loaded."""
-        replicas = await dispatch.get_dispatcher().beating_replicas()
-        states = {one.state for one in replicas if one.deployment in self.served}
-        sleeps = any(one.state == DeploymentState.SLEEPING for one in self.served.values())
-        if ReplicaState.READY in states or sleeps:
-            return json_response({"status": "ok"})
-        if states & {ReplicaState.STARTING, ReplicaState.LOADING}:
-            raise _unavailable("Loading model")
-        raise _unavailable("No model is ready")
 
 
 class PropsView(NativeView):
@@ -108,26 +83,25 @@ class PropsView(NativeView):
 
 
 class SlotsView(NativeView):
-    """List the slots of a deployment's replicas; never whose work they do, nor its text."""
+    """List the slots of a model's replicas; never whose work they do, nor its text."""
 
     scope = Scope.MODELS
 
     def prepare(self, request: Request) -> None:
-        """Find the model."""
-        self.served = self.find_model(request, ANY_KIND)
+        """Find the model's deployments."""
+        self.routes = self.find_routes(request)
         self.must_have_idle = bool(request.query_params.get("fail_on_no_slot"))
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """List them, replica by replica."""
-        replicas = await dispatch.get_dispatcher().replicas(self.served.deployment)
-        is_guessing = bool(self.served.profile.speculation)
         slots = [
-            _describe_slot(one, slot) | {"speculative": is_guessing}
-            for one in replicas
+            _describe_slot(one, slot) | {"speculative": bool(route.profile.speculation)}
+            for route in self.routes
+            for one in await dispatch.get_dispatcher().replicas(route.deployment)
             for slot in one.slots
         ]
         if self.must_have_idle and all(slot["is_processing"] for slot in slots):
-            raise _unavailable("No slot is free")
+            raise LlameroError(503, "unavailable", "No slot is free.", retry_after=RETRY_SECONDS)
         return json_response([slot | {"id": index} for index, slot in enumerate(slots)])
 
 
@@ -180,7 +154,3 @@ def _describe_slot(replica: ReplicaStatus, slot: SlotStats) -> dict[str, Any]:
             }
         ],
     }
-
-
-def _unavailable(message: str) -> LlameroError:
-    return LlameroError(503, "unavailable", message, retry_after=2.0)
