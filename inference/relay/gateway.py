@@ -116,19 +116,24 @@ class GatewayRelay:
         self._encoder = msgspec.json.Encoder()
 
     async def submit(
-        self, job: Job, *, max_queue: int, max_owner_queue: int | None = None
+        self,
+        job: Job,
+        *,
+        max_queue: int,
+        max_owner_queue: int | None = None,
+        bill: bytes = b"",
     ) -> Admission:
         """Put a job into its waiting set, once however often it is asked.
 
         At most ``max_queue`` jobs wait beyond those that find a free slot, of one owner at most
-        ``max_owner_queue``.
+        ``max_owner_queue``. The ``bill`` comes back with what the job used: see relay/usage.py.
         """
         priority = max(IDLE_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
         durable = int(isinstance(job, GenerationJob) and job.is_durable)
         rank = (job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
-        answer = await self.run("submit", (*row, *rank, " ".join(prefix_marks(job))))
+        answer = await self.run("submit", (*row, *rank, " ".join(prefix_marks(job)), bill))
         status, num_jobs, ticket_for, has_spare, wait_ms = answer
         if status != b"ok":
             raise _refusal(status, int(num_jobs), _seconds(wait_ms))
@@ -260,6 +265,8 @@ def _refusal(status: bytes, num_waiting: int, wait_seconds: float | None) -> Eng
             )
         case b"poison":
             return EngineError(ErrorCode.REQUEST_CRASHED_ENGINE, CRASHED_EVENT.message)
+        case b"unrecorded":
+            return broker_unavailable()
         case b"cancelled":
             return EngineError(ErrorCode.INTERNAL_ERROR, "The request was cancelled.")
     return NoReadyReplica()

@@ -10,6 +10,9 @@ RETENTION_SECONDS = 60
 DURABLE_RETENTION_SECONDS = 3600
 DEADLINE_GRACE_SECONDS = 120
 WARM_SECONDS = 3600
+UNENDED_RETENTION_SECONDS = 7 * 24 * 3600
+# So many records may wait for the ledger before no more jobs are taken in.
+MAX_UNRECORDED = 200_000
 
 # name -> prefix; each ends where an id, deployment, replica, node or gateway follows.
 PREFIXES = {
@@ -61,6 +64,7 @@ OUTLOOK = "lm:outlook"  # hash: deployment -> what the controller says of its re
 CONTROLLER = "lm:controller"  # who decides, while it does
 BATCHES = "lm:batches"  # who runs batches, while it does
 NUMBERS = "lm:numbers"  # hash: deployment -> the number of its next replica
+USAGE = "lm:usage"  # stream of what jobs used that have ended, until the ledger has it
 
 WHOLE = {
     "REPLICAS": REPLICAS,
@@ -72,6 +76,7 @@ WHOLE = {
     "USED": USED,
     "OUTLOOK": OUTLOOK,
     "CONTROLLER": CONTROLLER,
+    "USAGE": USAGE,
 }
 
 
@@ -161,6 +166,8 @@ def lua_constants() -> str:
         "RETENTION": RETENTION_SECONDS,
         "DURABLE_RETENTION": DURABLE_RETENTION_SECONDS,
         "GRACE": DEADLINE_GRACE_SECONDS,
+        "UNENDED_RETENTION": UNENDED_RETENTION_SECONDS,
+        "MAX_UNRECORDED": MAX_UNRECORDED,
         "WARM_RETENTION": WARM_SECONDS,
         "IDLE_CLASS": IDLE_PRIORITY,
     }

@@ -44,6 +44,7 @@ class ReplicaRegistry:
                 _PHASES.get(status.state, ""),
                 status.num_slots,
                 status.stats.prompt_token_seconds,
+                status.node,
             ),
         )
 

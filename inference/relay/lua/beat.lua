@@ -1,9 +1,9 @@
 -- ARGV: replica, deployment, status as JSON, phase (ready, coming, lost or neither), slots, seconds
---   per token of a prompt
+--   per token of a prompt, node
 -- Renews the lease. A replica that says it failed or stopped loses its jobs to others.
 local replica, deployment, phase, time = ARGV[1], ARGV[2], ARGV[4], now()
 redis.call('HSET', REPLICA .. replica, 'status', ARGV[3], 'deployment', deployment,
-  'slots', ARGV[5], 'pace', ARGV[6])
+  'slots', ARGV[5], 'pace', ARGV[6], 'node', ARGV[7])
 -- Nobody waits for jobs of one that loads, which may leave little time for its heartbeat.
 redis.call('EXPIRE', REPLICA .. replica, phase == 'coming' and LOADING_LEASE or LEASE)
 redis.call('ZADD', REPLICAS, time, replica)

@@ -12,8 +12,11 @@ local function leave_replica(job, replica)
   if redis.call('GET', TRIAL .. replica) == job then redis.call('DEL', TRIAL .. replica) end
 end
 
--- A job that has its last event: keep it for readers that lag, forget where it ran.
-local function retire(job, replica, gateway, abandoned)
+-- A job that has its last event: say what it used, keep it for readers that lag, forget where it ran.
+local function retire(job, replica, gateway, abandoned, event)
+  local usage = usage_of(job, event)
+  note_usage(job, usage)
+  settle_limits(job, usage)
   if abandoned then
     redis.call('DEL', JOB .. job, EVENTS .. job)
   else
@@ -38,7 +41,7 @@ local function end_job(job, event)
   local seq = redis.call('XLEN', EVENTS .. job) + 1
   redis.call('XADD', EVENTS .. job, '0-' .. seq, 'e', event)
   publish(fields[2], { frame(job, seq, event) })
-  retire(job, fields[3], fields[2], fields[7])
+  retire(job, fields[3], fields[2], fields[7], event)
   return true
 end
 

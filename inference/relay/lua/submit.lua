@@ -1,5 +1,5 @@
 -- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, most waiting,
---   most waiting of the owner, fingerprint, durable (0/1), marks
+--   most waiting of the owner, fingerprint, durable (0/1), marks, bill ('' for none)
 -- Returns {status, jobs ahead, replica to send a ticket to or '', have others a free slot (0/1),
 --   expected wait in ms}; asking twice adds a job once.
 local job, deployment, owner, gateway = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -10,6 +10,8 @@ local state = redis.call('HGET', JOB .. job, 'state')
 if state == 'void' then return { 'cancelled', 0, '', 0, 0 } end
 if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, '', 0, 0 } end
 if redis.call('EXISTS', POISON .. ARGV[12]) == 1 then return { 'poison', 0, '', 0, 0 } end
+-- Nothing is taken in that could not be written down.
+if redis.call('XLEN', USAGE) >= MAX_UNRECORDED then return { 'unrecorded', 0, '', 0, 0 } end
 
 local replicas = ready_replicas(deployment)
 if #replicas == 0 then return { 'no_replica', 0, '', 0, 0 } end
@@ -29,7 +31,9 @@ end
 redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'owner', owner,
   'gateway', gateway, 'deadline', ARGV[5], 'payload', ARGV[6], 'cost', math.max(1, cost),
   'priority', priority, 'attempt', ARGV[9], 'print', ARGV[12], 'marks', ARGV[14])
-redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + GRACE)
+if ARGV[15] ~= '' then redis.call('HSET', JOB .. job, 'bill', ARGV[15]) end
+-- Long: what has not been ended yet must be there for who ends it, and writes down what it used.
+redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + UNENDED_RETENTION)
 if ARGV[13] == '1' then
   redis.call('HSET', JOB .. job, 'durable', 1)
 else

@@ -27,7 +27,9 @@ end
 
 local function run(job, marks)
   if is_suspect(job) then redis.call('SET', TRIAL .. replica, job, 'EX', GRACE) end
-  redis.call('HSET', JOB .. job, 'state', 'running', 'replica', replica)
+  local node = redis.call('HGET', REPLICA .. replica, 'node') or ''
+  redis.call('HSET', JOB .. job, 'state', 'running', 'replica', replica, 'ran', replica,
+    'node', node)
   redis.call('SADD', RUNNING .. replica, job)
   if finished ~= '' then redis.call('SREM', AWAKE .. replica, finished) end
   redis.call('SADD', AWAKE .. replica, job)

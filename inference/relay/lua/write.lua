@@ -9,7 +9,7 @@ for index = 1, #argv, 5 do
   if not skipped[job] then
     local fields = known[job]
     if not fields then
-      fields = call('HMGET', JOB .. job, 'attempt', 'gateway', 'state', 'strikes')
+      fields = call('HMGET', JOB .. job, 'attempt', 'gateway', 'state', 'strikes', 'first_at')
       fields.kept = call('XLEN', EVENTS .. job)
       known[job] = fields
     end
@@ -27,14 +27,20 @@ for index = 1, #argv, 5 do
       fields.kept = seq
       if seq == 1 then
         local deadline = call('HGET', JOB .. job, 'deadline')
-        call('EXPIREAT', EVENTS .. job, math.ceil(tonumber(deadline)) + GRACE)
+        call('EXPIREAT', EVENTS .. job, math.ceil(tonumber(deadline)) + UNENDED_RETENTION)
       end
-      local kind = fields[4] and string.sub(event, 3, 3)
+      local kind = (fields[4] or not fields[5]) and string.sub(event, 3, 3)
       if kind == 't' or kind == 'v' then
-        -- New tokens or vectors: it did not end this replica.
-        call('HDEL', JOB .. job, 'strikes')
-        call('DEL', TRIAL .. call('HGET', JOB .. job, 'replica'))
-        fields[4] = nil
+        if fields[4] then
+          -- New tokens or vectors: it did not end this replica.
+          call('HDEL', JOB .. job, 'strikes')
+          call('DEL', TRIAL .. call('HGET', JOB .. job, 'replica'))
+          fields[4] = nil
+        end
+        if not fields[5] then
+          fields[5] = exact(now())
+          call('HSET', JOB .. job, 'first_at', fields[5])
+        end
       end
       local list = frames[fields[2]]
       if not list then
@@ -45,7 +51,7 @@ for index = 1, #argv, 5 do
       if argv[index + 3] ~= '' then
         local place = call('HMGET', JOB .. job, 'replica', 'abandoned')
         settle(job, tonumber(argv[index + 3]))
-        retire(job, place[1], fields[2], place[2])
+        retire(job, place[1], fields[2], place[2], event)
         fields[3] = 'done'
       end
     end

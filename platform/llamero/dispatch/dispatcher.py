@@ -151,27 +151,35 @@ class Dispatcher:
         return "a task that reads events has ended" if ended else self._watcher.trouble
 
     async def submit(
-        self, job: Job, *, max_queue: int, max_owner_queue: int | None = None
+        self,
+        job: Job,
+        *,
+        max_queue: int,
+        max_owner_queue: int | None = None,
+        bill: bytes = b"",
     ) -> JobStream:
         """Queue a job whose ``gateway`` is this ``gateway_id``, and follow it.
 
         Where no replica is ready it waits for one, as long as that may come before the deadline.
+        The ``bill`` goes into the ledger with what the job used; without one nothing does.
         Raises EngineError QUEUE_FULL, KEY_QUEUE_FULL, NO_READY_REPLICA, REQUEST_CRASHED_ENGINE or
         BROKER_UNAVAILABLE. If the caller is cancelled meanwhile the job is cancelled too.
         """
         await self._link()
         return await self._wakening.retry(
             job.deployment,
-            lambda: self._submit_once(job, max_queue, max_owner_queue),
+            lambda: self._submit_once(job, max_queue, max_owner_queue, bill),
             deadline=job.deadline,
         )
 
     async def _submit_once(
-        self, job: Job, max_queue: int, max_owner_queue: int | None
+        self, job: Job, max_queue: int, max_owner_queue: int | None, bill: bytes
     ) -> JobStream:
         # Known here before it is known there: its first event may come before the answer.
         stream = self._follow(job)
-        submission = self._relay.submit(job, max_queue=max_queue, max_owner_queue=max_owner_queue)
+        submission = self._relay.submit(
+            job, max_queue=max_queue, max_owner_queue=max_owner_queue, bill=bill
+        )
         call = asyncio.get_running_loop().create_task(submission)
         try:
             admission = await asyncio.shield(call)
