@@ -149,6 +149,7 @@ INSTALLED_APPS = [
     "llamero.console",
     "llamero.control",
     "llamero.conversations",
+    "llamero.playground",
     "llamero.limits",
     "models_registry",
 ]

@@ -6,6 +6,7 @@ from django.urls import include, path
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("llamero.console.urls")),
+    path("", include("llamero.playground.urls")),
     path("nodes/", include("llamero.control.urls")),
     path("", include("llamero.api.urls")),
 ]

@@ -1,1 +1,1 @@
-"""Pages for people: the landing page, the playground, the admin's dashboard."""
+"""Pages for people: the landing page, the API's reference, the admin's dashboard."""

@@ -28,7 +28,7 @@ def build_navigation(request: HttpRequest) -> list[dict[str, Any]]:
     own = {
         "items": [
             {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")},
-            {"title": "Playground", "icon": "forum", "link": reverse("console:playground")},
+            {"title": "Playground", "icon": "forum", "link": reverse("playground:chat")},
             {"title": "API", "icon": "menu_book", "link": reverse("console:reference")},
         ]
     }

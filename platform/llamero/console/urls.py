@@ -6,15 +6,12 @@ from django.views.generic import RedirectView
 
 from llamero.console.dashboard import show_overview
 from llamero.console.landing import show_landing
-from llamero.console.playground import list_playground_models, show_playground
 from llamero.console.reference import show_reference
 
 app_name = "console"
 urlpatterns = [
     path("", show_landing, name="landing"),
     path("docs", show_reference, name="reference"),
-    path("playground", show_playground, name="playground"),
-    path("playground/models", list_playground_models, name="playground-models"),
     path("overview", show_overview, name="overview"),
     path("favicon.ico", RedirectView.as_view(url=static("llamero/logo.svg"))),
 ]

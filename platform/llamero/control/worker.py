@@ -19,8 +19,10 @@ from llamero.control.loop import ControlLoop
 from llamero.control.quarantining import quarantine
 from llamero.control.reaping import reap
 from llamero.control.reconcile import Controller
+from llamero.control.registry_work import look_after_registry
 from llamero.control.task_watch import TaskWatch
 from llamero.control.tidying import tidy
+from llamero.playground.settling import settle_answers
 
 QUEUE = "control"
 NUM_THREADS = 2
@@ -37,7 +39,16 @@ def run_control_worker(name: str) -> int:
     controller, tasks = Controller(), TaskWatch(QUEUE, NUM_THREADS)
     loop = ControlLoop(
         connect(settings.REDIS_URL, max_connections=4),
-        (controller.reconcile, reap, settle_responses, quarantine, tidy, tasks.look),
+        (
+            controller.reconcile,
+            reap,
+            settle_responses,
+            settle_answers,
+            quarantine,
+            tidy,
+            look_after_registry,
+            tasks.look,
+        ),
     )
     batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
     open_health_port({**loop.live, **batches.live, "tasks": tasks.judge}, loop.ready)

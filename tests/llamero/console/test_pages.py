@@ -6,7 +6,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from llamero.console.playground import NUMBERS, SLIDERS
+from llamero.playground.views.pages import NUMBERS, SLIDERS
 from models_registry.models import Deployment, Model, ModelVersion
 
 STAFF_PAGES = ["/playground", "/playground/models", "/overview"]
@@ -65,11 +65,12 @@ def test_our_pages_run_under_a_strict_policy(staff_browser: Client, path: str) -
     assert not re.findall(r"<script(?![^>]*\ssrc=)|\son\w+=|\sstyle=|<style", page)
 
 
-def test_the_playground_offers_chat_models_alone(staff_browser: Client, models: None) -> None:
+def test_the_playground_offers_models_with_their_kinds(staff_browser: Client, models: None) -> None:
     offered = staff_browser.get("/playground/models").json()["models"]
 
-    assert [model["id"] for model in offered] == ["smol"]
-    assert offered[0]["state"] == "failed"
+    kinds = {model["id"]: (model["kind"], model["embeds"]) for model in offered}
+    assert kinds == {"smol": ("chat", False), "minilm": ("embedding", True)}
+    assert {model["state"] for model in offered} == {"failed"}
     assert offered[0]["facts"][:2] == ["llama", "Q4_1"]
 
 

@@ -1,15 +1,19 @@
-"""The playground: a chat page for the staff, and the models it offers."""
+"""The playground's pages, and the models they offer."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from inference.protocol.replicas import ModelKind
 from llamero.console.access import staff_only, strict_page
+from llamero.playground.documents import describe_shared_message
+from llamero.playground.json_views import json_view
+from llamero.playground.selectors import find_shared_chat, list_shown_messages
 from models_registry.selectors import ServedModel, list_served_models
 
 
@@ -55,19 +59,48 @@ NUMBERS = (
 @never_cache
 @strict_page
 @staff_only
-def show_playground(request: HttpRequest) -> HttpResponse:
+def show_playground(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     """Show the page; everything else happens in the browser and on the chat socket."""
-    context = {"sliders": SLIDERS, "numbers": NUMBERS}
-    return render(request, "console/playground.html", context)
+    context = {"sliders": SLIDERS, "numbers": NUMBERS, "chat_id": chat_id, "tab": "chat"}
+    return render(request, "playground/chat.html", context)
 
 
 @require_safe
 @never_cache
+@strict_page
 @staff_only
-def list_playground_models(request: HttpRequest) -> JsonResponse:
-    """List the chat models and how each is doing."""
-    models = [_describe(one) for one in list_served_models() if one.kind is ModelKind.CHAT]
-    return JsonResponse({"models": models})
+def show_embeddings(request: HttpRequest) -> HttpResponse:
+    """Show how alike texts are."""
+    return render(request, "playground/embeddings.html", {"tab": "embeddings"})
+
+
+@require_safe
+@never_cache
+@strict_page
+@staff_only
+def show_rerank(request: HttpRequest) -> HttpResponse:
+    """Show which documents answer a query best."""
+    return render(request, "playground/rerank.html", {"tab": "rerank"})
+
+
+@require_safe
+@never_cache
+@strict_page
+@login_required
+def show_shared(request: HttpRequest, token: str) -> HttpResponse:
+    """Show what the owner of a chat sees of it, to anybody who is signed in; nothing to change."""
+    chat = find_shared_chat(token)
+    if chat is None:
+        raise Http404
+    columns = [[describe_shared_message(one) for one in path] for path in list_shown_messages(chat)]
+    return render(request, "playground/shared.html", {"chat": chat, "columns": columns})
+
+
+def _list_models(request: HttpRequest) -> dict[str, Any]:
+    return {"models": [_describe(one) for one in list_served_models()]}
+
+
+list_playground_models = json_view(get=_list_models)
 
 
 def _describe(served: ServedModel) -> dict[str, Any]:
@@ -78,6 +111,8 @@ def _describe(served: ServedModel) -> dict[str, Any]:
     ]
     return {
         "id": served.id,
+        "kind": served.kind.value,
+        "embeds": served.kind is ModelKind.EMBEDDING or served.profile.serves_embeddings,
         "title": served.title,
         "state": served.state,
         "reason": served.reason,

@@ -1,0 +1,1 @@
+"""The playground: chats that are kept per user, and tries of embeddings and reranking."""

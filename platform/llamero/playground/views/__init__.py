@@ -1,0 +1,1 @@
+"""The playground's pages, and what they talk to."""
