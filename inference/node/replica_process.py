@@ -12,6 +12,7 @@ from typing import IO
 import msgspec
 
 import inference
+from inference.node.log_tail import MAX_LINES, end_of_log
 from inference.node.orphan import parent_environment
 from inference.protocol.replicas import ReplicaSpec
 
@@ -28,7 +29,6 @@ PASSED_VARIABLES = frozenset(
     }
 )
 MAX_REASON_CHARS = 300
-_NUM_KEPT_LINES = 20
 _ROOT = Path(inference.__file__).parents[1]
 
 
@@ -37,7 +37,7 @@ class ReplicaProcess:
 
     def __init__(self, spec: ReplicaSpec, node: str, num_failures: int = 0) -> None:
         self.spec = spec
-        self._lines: deque[str] = deque(maxlen=_NUM_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=MAX_LINES)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inference.worker"],
             env=replica_environment(spec, node) | {FAILURES_VARIABLE: str(num_failures)},
@@ -80,6 +80,10 @@ class ReplicaProcess:
         how = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
         last = next((line for line in reversed(self._lines) if line.strip()), "")
         return f"{how}: {last.strip()}"[:MAX_REASON_CHARS] if last else how
+
+    def last_lines(self) -> tuple[str, ...]:
+        """Give the end of what a process that ended has said, as it may be shown."""
+        return end_of_log(tuple(self._lines))
 
     def _pass_on(self, output: IO[str]) -> None:
         with output:

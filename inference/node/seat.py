@@ -2,11 +2,12 @@
 
 import os
 import signal
+import time
 
 from inference.node.model_files import ModelFiles
 from inference.node.replica_process import ReplicaProcess
 from inference.node.restart_policy import RestartPolicy
-from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
+from inference.protocol.replicas import ReplicaFailure, ReplicaSpec, ReplicaState, ReplicaStatus
 from inference.relay.reaper import ReplicaEnd
 
 DRAIN_VARIABLE = "LLAMERO_DRAIN_SECONDS"
@@ -32,6 +33,7 @@ class Seat:
         self.process: ReplicaProcess | None = None
         self.reason = ""
         self._bad_sha256 = ""
+        self._failure: ReplicaFailure | None = None
         self._node = node
         self._files = files
         self._policy = RestartPolicy()
@@ -52,6 +54,7 @@ class Seat:
             self.process = ReplicaProcess(local, self._node, self._policy.num_failures(now))
         except OSError as error:
             self.reason = f"could not start: {error}"
+            self._note_failure(())
             self._policy.record_failure(now)
             return False
         return True
@@ -75,6 +78,7 @@ class Seat:
         end = ReplicaEnd.ORDERLY
         if not self.is_stopping:
             self.reason = self.process.describe_exit()
+            self._note_failure(self.process.last_lines())
             self._policy.record_failure(now)
             if code != 0:
                 end = ReplicaEnd.KILLED if -code in KILL_SIGNALS else ReplicaEnd.CRASHED
@@ -88,6 +92,10 @@ class Seat:
     def explain(self, last: ReplicaStatus) -> None:
         """Replace the reason of the last failure by the replica's own words."""
         self.reason, self._bad_sha256 = last.reason, last.bad_sha256
+        self._note_failure(self._failure.log if self._failure else ())
+
+    def _note_failure(self, log: tuple[str, ...]) -> None:
+        self._failure = ReplicaFailure(at=time.time(), reason=self.reason, log=log)
 
     def status(self, now: float) -> ReplicaStatus:
         """Describe a replica that is not running, in place of its own heartbeat."""
@@ -112,5 +120,6 @@ class Seat:
             kind=self.spec.kind,
             num_slots=self.spec.profile.num_slots,
             generation=self.spec.generation,
+            failure=self._failure,
             num_failures=max(self._policy.num_failures(now), self._files.num_failures(self.spec)),
         )

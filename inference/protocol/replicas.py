@@ -292,9 +292,21 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
         return self.num_batch_sequences / self.num_decode_steps if self.num_decode_steps else 0.0
 
 
+class ReplicaFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """How a replica's process ended badly: when (Unix time), why, and the last lines of its log.
+
+    The lines hold no secret and nothing that clients sent.
+    """
+
+    at: float
+    reason: str
+    log: tuple[str, ...] = ()
+
+
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A replica's heartbeat, written each second. ``reason`` tells why it failed or waits.
 
+    ``failure`` is its last bad end, told while it does not run.
     ``bad_sha256`` names a file that is not what was registered under that hash.
     ``num_failures`` counts its process's bad ends of the last minutes. ``ttft_seconds`` is how long
     most jobs of late took from the queue to their first token, 0 where there was none.
@@ -317,6 +329,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     slots: tuple[SlotStats, ...] = ()
     memory_bytes: int = 0
     num_failures: int = 0
+    failure: ReplicaFailure | None = None
     ttft_seconds: float = 0.0
 
 
