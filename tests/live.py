@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.processes import ROOT, child_environment, find_free_port
 
@@ -18,13 +19,16 @@ NUM_CHAT_SLOTS = 4
 READY_SECONDS = 120
 STOP_SECONDS = 15
 
-# By the import that an admin uses.
-IMPORT_PROGRAM = """
+# By the import that an admin uses; one process for all, since each start costs seconds.
+PREPARE_PROGRAM = """
 from pathlib import Path
+from django.core.management import call_command
 from models_registry.services.deployments import create_deployment
 from models_registry.services.importing import import_model_files
-version = import_model_files(paths=[Path({path!r})], slug={slug!r})
-create_deployment(model=version.model, **{profile!r})
+call_command("migrate", verbosity=0)
+for path, slug, profile in {models!r}:
+    version = import_model_files(paths=[Path(path)], slug=slug)
+    create_deployment(model=version.model, **profile)
 """
 # Small deployments load quickly and leave memory to other tests.
 CHAT_PROFILE = {"context_length": 2048, "num_slots": NUM_CHAT_SLOTS, "max_queue": 32}
@@ -80,11 +84,10 @@ def manage(home: Path, *arguments: str) -> None:
     )
 
 
-def import_model(home: Path, path: Path, slug: str, profile: dict[str, int]) -> None:
-    """Give a home, which is made if need be, one more deployed model."""
-    manage(home, "migrate", "--verbosity=0")
-    program = IMPORT_PROGRAM.format(path=str(path), slug=slug, profile=profile)
-    manage(home, "shell", "--verbosity=0", "-c", program)
+def prepare(home: Path, *models: tuple[Path, str, Mapping[str, Any]]) -> None:
+    """Make a home with deployed models: of each its file, its name and its profile."""
+    program = PREPARE_PROGRAM.format(models=[(str(path), *rest) for path, *rest in models])
+    manage(home, "shell", "--no-imports", "--verbosity=0", "-c", program)
 
 
 def start(home: Path, port: int) -> LiveLlamero:
@@ -125,8 +128,11 @@ def stop(live: LiveLlamero) -> int:
 @contextlib.contextmanager
 def running_llamero(home: Path, *, chat: Path, embedding: Path) -> Iterator[LiveLlamero]:
     """Import both models into a new home, run Llamero in it, and end it."""
-    import_model(home, chat, CHAT_MODEL, CHAT_PROFILE)
-    import_model(home, embedding, EMBEDDING_MODEL, EMBEDDING_PROFILE)
+    prepare(
+        home,
+        (chat, CHAT_MODEL, CHAT_PROFILE),
+        (embedding, EMBEDDING_MODEL, EMBEDDING_PROFILE),
+    )
     live = start(home, find_free_port())
     try:
         wait_until_ready(live)

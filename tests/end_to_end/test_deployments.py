@@ -16,7 +16,7 @@ import pytest
 from inference.protocol.replicas import ReplicaState, ReplicaStatus
 from inference.relay.connect import connect
 from inference.relay.registry import ReplicaRegistry
-from tests.live import LiveLlamero, import_model, manage, start, stop, wait_until_ready
+from tests.live import LiveLlamero, manage, prepare, start, stop, wait_until_ready
 from tests.processes import ROOT, child_environment, find_free_port, processes_of, wait_until
 
 pytestmark = pytest.mark.timeout(240)
@@ -29,7 +29,7 @@ SCHEDULE = "from llamero.control.models import Node; Node.objects.{}.update(sche
 @pytest.fixture(scope="module")
 def live(tiny_model_path: Path) -> Iterator[LiveLlamero]:
     home = Path(tempfile.mkdtemp(prefix="llamero-move-"))
-    import_model(home, tiny_model_path, MODEL, PROFILE)
+    prepare(home, (tiny_model_path, MODEL, PROFILE))
     live = start(home, find_free_port())
     try:
         wait_until_ready(live)

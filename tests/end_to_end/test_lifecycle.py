@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import LiveLlamero, import_model, start, stop, wait_until_ready
+from tests.live import LiveLlamero, prepare, start, stop, wait_until_ready
 from tests.processes import (
     ROOT,
     child_environment,
@@ -33,7 +33,7 @@ PROFILE = {"context_length": 256, "num_slots": 2}
 def home(tiny_model_path: Path) -> Iterator[Path]:
     """A home with a tiny model, in a short path."""
     folder = Path(tempfile.mkdtemp(prefix="llamero-life-"))
-    import_model(folder, tiny_model_path, MODEL, PROFILE)
+    prepare(folder, (tiny_model_path, MODEL, PROFILE))
     yield folder
     for process in processes_of(folder):
         process.kill()

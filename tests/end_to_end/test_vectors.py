@@ -35,8 +35,7 @@ def raw(
     """A client of a Llamero that serves both."""
     home = tmp_path_factory.mktemp("vectors")
     both = {"context_length": 512, "num_slots": 4, "serves_embeddings": True}
-    live.import_model(home, tiny_model_path, BOTH, both)
-    live.import_model(home, ranker[0], RANKER, {"num_slots": 2})
+    live.prepare(home, (tiny_model_path, BOTH, both), (ranker[0], RANKER, {"num_slots": 2}))
     running = live.start(home, find_free_port())
     try:
         live.wait_until_ready(running)
