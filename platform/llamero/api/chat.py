@@ -52,20 +52,21 @@ async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> Prepared
     """Render the messages, and settle how the model answers; raises LlameroError or EngineError."""
     facts = await dispatch.get_dispatcher().facts(served.deployment)
     planned = plan_turn(facts.chat_template, request.tools, request.reasoning)
+    has_prefill = bool(request.prefill)
     question = RenderChat(
         messages=planned.settle_history(request.messages),
         tools=planned.definitions,
         add_generation_prompt=request.begins_turn,
         template_kwargs=planned.variables | request.template_kwargs,
         prefill=request.prefill,
-        no_reasoning=planned.closed_reasoning,
+        no_reasoning=planned.closed_reasoning(has_prefill=has_prefill),
     )
     rendered = await ask_prompt(served.deployment, question)
     turn = planned.turn_after(rendered.prompt)
     settings = request.settings
     if not turn.is_plain:
         sampling = await run_in_thread(
-            lambda: planned.constrain(settings.sampling, turn, has_prefill=bool(request.prefill))
+            lambda: planned.constrain(settings.sampling, turn, has_prefill=has_prefill)
         )
         settings = replace(settings, sampling=sampling)
     return PreparedChat(

@@ -11,6 +11,7 @@ from llamero.api.model_choice import GENERATIVE
 from llamero.api.native.view import NativeView
 from llamero.api.openai.chat_completions import ChatCompletionsView
 from llamero.api.openai.chat_request import ChatSerializer, read_chat_request
+from llamero.api.paths import Dialect
 from models_registry.selectors import ServedModel
 
 
@@ -30,7 +31,8 @@ class _ChatPromptView(NativeView):
     def prepare(self, request: Request) -> None:
         """Validate the body and find the model."""
         body = self.read_body(request)
-        self.chat = read_chat_request(body)
+        is_native = self.dialect is Dialect.LLAMA_SERVER
+        self.chat = read_chat_request(body, goes_on_with_answers=is_native)
         self.served = self.find_model(request, GENERATIVE, body)
 
 

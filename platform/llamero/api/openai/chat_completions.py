@@ -32,7 +32,8 @@ class ChatCompletionsView(AsyncAPIView):
     def prepare(self, request: Request) -> None:
         """Validate the body and find the model."""
         body = read_json_object(request._request)
-        self.chat = read_chat_request(body)
+        is_native = self.dialect is Dialect.LLAMA_SERVER
+        self.chat = read_chat_request(body, goes_on_with_answers=is_native)
         settings = self.chat.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
         self.served = self.find_served(request, body)

@@ -53,18 +53,25 @@ class ChatSerializer(OpenAISerializer):
     reasoning_budget = StrictInteger(-1, required=False)
     chat_template_kwargs = AnyValue(required=False)
     add_generation_prompt = StrictBoolean(required=False)
-    continue_final_message = StrictBoolean(required=False)
+    continue_final_message = AnyValue(required=False)
 
 
-def read_chat_request(body: Mapping[str, Any]) -> ChatRequest:
-    """Validate a body; raises ValidationError or LlameroError."""
+def read_chat_request(
+    body: Mapping[str, Any], *, goes_on_with_answers: bool = False
+) -> ChatRequest:
+    """Validate a body; raises ValidationError or LlameroError.
+
+    ``goes_on_with_answers``: a last message by the assistant is the beginning of the answer.
+    """
     fields = validate(ChatSerializer, body)
     include_usage = read_include_usage(fields)
     template_kwargs = _read_template_kwargs(fields.get("chat_template_kwargs"))
     tools = read_tool_use(fields)
     _refuse_two_grammars(fields, tools)
     all_messages = read_messages(fields["messages"])
-    messages, prefill, begins_turn = read_continuation(fields, all_messages)
+    messages, prefill, begins_turn = read_continuation(
+        fields, all_messages, is_usual=goes_on_with_answers
+    )
     return ChatRequest(
         messages=messages,
         prefill=prefill,

@@ -1,5 +1,6 @@
 """What the fields hold that take any JSON, and are read by code that knows what it means."""
 
+from llamero.api.openapi.answers_imports import SOURCES
 from llamero.api.openapi.shapes import (
     ANY_OBJECT,
     ANYTHING,
@@ -76,6 +77,7 @@ VALUES: dict[str, Schema] = {
     "functions": list_of(_FUNCTION),
     "function_call": either(one_of("none", "auto"), shape({"name": TEXT})),
     "chat_template_kwargs": ANY_OBJECT,
+    "continue_final_message": either(FLAG, one_of("content")),
     "input_extra": list_of(shape({"text": TEXT}, {"filename": or_null(TEXT)})) | {"maxItems": 256},
     "metadata": ANY_OBJECT,
     # The Responses API's
@@ -113,6 +115,7 @@ VALUES: dict[str, Schema] = {
         {"type": one_of("enabled", "adaptive", "disabled")},
         {"budget_tokens": COUNT, "display": one_of("summarized", "omitted", None)},
     ),
+    "ImportSerializer.sources": SOURCES,
     "PromptSerializer.output_config": shape(
         {}, {"effort": TEXT, "format": shape({"type": one_of("json_schema"), "schema": ANY_OBJECT})}
     ),

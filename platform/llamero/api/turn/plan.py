@@ -47,10 +47,12 @@ class TurnPlan:
             variables |= dict.fromkeys(_SWITCHES, wish.is_enabled)
         return variables
 
-    @property
-    def closed_reasoning(self) -> tuple[str, str] | None:
-        """The marks of reasoning that must not be, even if the template opens it."""
-        if self.reasoning is None or self.wish.is_enabled is not False:
+    def closed_reasoning(self, *, has_prefill: bool = False) -> tuple[str, str] | None:
+        """Give the marks of reasoning that must not be, even if the template opens it.
+
+        An answer that has begun has its reasoning behind it.
+        """
+        if self.reasoning is None or (self.wish.is_enabled is not False and not has_prefill):
             return None
         return self.reasoning.opening, self.reasoning.closing
 

@@ -23,6 +23,42 @@ async def test_the_last_message_may_be_gone_on_with(dispatcher: FakeDispatcher) 
     assert question.add_generation_prompt
 
 
+@pytest.mark.parametrize(
+    ("url", "fields", "prefill"),
+    [
+        ("/chat/completions", {}, "Well"),
+        ("/chat/completions/input_tokens", {}, "Well"),
+        ("/apply-template", {}, "Well"),
+        ("/apply-template", {"continue_final_message": None}, "Well"),
+        ("/chat/completions", {"continue_final_message": False}, ""),
+        ("/chat/completions", {"add_generation_prompt": True}, ""),
+        ("/chat/completions", {"messages": BEGUN[1:]}, ""),
+        ("/v1/chat/completions", {}, ""),
+        ("/v1/chat/completions", {"continue_final_message": "content"}, "Well"),
+        ("/v1/chat/completions/input_tokens", {}, ""),
+    ],
+)
+async def test_llama_servers_addresses_go_on_without_being_asked(
+    dispatcher: FakeDispatcher, url: str, fields: dict[str, Any], prefill: str
+) -> None:
+    body = {"model": "smol", "messages": BEGUN} | fields
+    assert (await post(url, body)).status == 200
+    assert asked(dispatcher).prefill == prefill
+
+
+async def test_reasoning_is_over_where_an_answer_has_begun(dispatcher: FakeDispatcher) -> None:
+    dispatcher.chat_template = "{{ '<think>' }} {{ '</think>' }}"
+    await post("/chat/completions", {"messages": BEGUN})
+    assert asked(dispatcher).no_reasoning == ("<think>", "</think>")
+
+
+@pytest.mark.parametrize("value", ["reasoning_content", "x", 1, 0, [], {}])
+async def test_nothing_else_can_be_gone_on_with(value: Any) -> None:
+    body = {"model": "smol", "messages": BEGUN, "continue_final_message": value}
+    answer = await post("/v1/chat/completions", body)
+    assert (answer.status, answer.error["param"]) == (400, "continue_final_message")
+
+
 @pytest.mark.parametrize(("value", "expected"), [(False, False), (True, True), (None, True)])
 async def test_no_turn_need_begin(
     dispatcher: FakeDispatcher, value: bool | None, expected: bool

@@ -91,7 +91,7 @@ def test_who_must_not_reason_answers_at_once() -> None:
     planned = plan(THINKING, CallMode.NONE, is_enabled=False)
     _, sampling = constrain(planned, grammar=ANSWER)
     assert "<think>" not in sampling.grammar
-    assert planned.closed_reasoning == ("<think>", "</think>")
+    assert planned.closed_reasoning() == ("<think>", "</think>")
     assert planned.variables == {"enable_thinking": False, "thinking": False}
 
 
