@@ -1,10 +1,11 @@
 """Create, change, restart and judge deployments."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from models_registry.models import Deployment, DeploymentState, Model
@@ -43,6 +44,27 @@ def restart_deployments(*, deployments: QuerySet[Deployment]) -> int:
 
 
 def enable_deployments(*, deployments: QuerySet[Deployment], is_enabled: bool) -> int:
-    """Start or stop deployments; give the number of those that it changes."""
-    changed = deployments.exclude(enabled=is_enabled)
-    return changed.update(enabled=is_enabled, updated_at=timezone.now())
+    """Start or stop deployments; give the number of those that it changes. It ends a drain."""
+    changed = deployments.exclude(enabled=is_enabled, is_draining=False)
+    return changed.update(enabled=is_enabled, is_draining=False, updated_at=timezone.now())
+
+
+def drain_deployments(*, deployments: QuerySet[Deployment]) -> int:
+    """Have deployments answer what they have, take nothing new, and stop; give their number."""
+    changed = deployments.filter(enabled=True, is_draining=False)
+    return changed.update(is_draining=True, updated_at=timezone.now())
+
+
+def finish_draining(*, slug: str) -> bool:
+    """Stop a deployment that was drained, unless somebody has thought better of it."""
+    changed = Deployment.objects.filter(slug=slug, is_draining=True)
+    now = timezone.now()
+    return changed.update(enabled=False, is_draining=False, updated_at=now) > 0
+
+
+def note_deployment_error(*, slug: str, reason: str, log: str, at: datetime) -> None:
+    """Keep how a replica ended badly, unless a later end is known."""
+    is_news = Q(last_error_at=None) | Q(last_error_at__lt=at)
+    Deployment.objects.filter(is_news, slug=slug).update(
+        last_error=reason, last_error_log=log, last_error_at=at
+    )

@@ -228,6 +228,8 @@ BATCH_CONCURRENCY = max(1, env.int("LLAMERO_BATCH_CONCURRENCY", default=16))
 
 # Who tells the registry's pages how much memory the nodes have left.
 NODE_ROOMS = "llamero.control.rooms.read_rooms"
+# Who hears that a deployment is wanted now, or is not.
+DEPLOYMENT_DEMAND = "llamero.control.demand.note_demand"
 # Folders whose files staff may import in the admin, separated by commas.
 IMPORT_DIRS = [
     Path(folder) for folder in env.list("LLAMERO_IMPORT_DIRS", default=[str(HOME / "import")])

@@ -10,6 +10,7 @@ from llamero.control.world import IN_START
 from models_registry.models import DeploymentState
 from models_registry.selectors import DeploymentTarget
 
+DRAINS = "Takes no new requests, and stops when it has answered those it has."
 # The first failure may have been an accident.
 MAX_EXCUSED_FAILURES = 1
 
@@ -40,6 +41,8 @@ def observe(
         return Verdict(DeploymentState.STOPPED)
     current = [status for status in statuses if status.generation == target.generation]
     if any(status.state is ReplicaState.READY for status in statuses):
+        if target.is_draining:
+            return Verdict(DeploymentState.READY, DRAINS)
         if turn is None:
             return Verdict(DeploymentState.READY)
         hindrance = _find_failure(current) or (obstacle.reason if obstacle else "")

@@ -12,6 +12,8 @@ from inference.relay.desired import DesiredState
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import waiting_counts
 from llamero.control.decision import Decision, Memory, decide
+from llamero.control.draining import Drains
+from llamero.control.failures import FailureLog
 from llamero.control.node_states import note_nodes, read_scheduling
 from llamero.control.observation import Verdict, describe_outlook
 from llamero.control.world import World
@@ -26,6 +28,8 @@ class Controller:
     """Decides once a second while it holds the lease; another control worker's stands by."""
 
     memory: Memory = field(default_factory=Memory)
+    drains: Drains = field(default_factory=Drains)
+    failures: FailureLog = field(default_factory=FailureLog)
     lease: Lease | None = None
 
     def reconcile(self, redis: SyncRedis) -> None:
@@ -40,6 +44,8 @@ class Controller:
         self.memory = decision.memory
         for target in world.targets:
             record(target, decision.verdicts[target.deployment])
+        self.failures.keep(world.statuses)
+        self.drains.finish(world, decision.busy)
 
     def let_go(self) -> None:
         """Let another control worker take over at once; without a word it does so in seconds."""
