@@ -15,6 +15,8 @@ class ErrorCode(StrEnum):
     WRONG_MODEL_KIND = "wrong_model_kind"
     QUEUE_FULL = "queue_full"
     KEY_QUEUE_FULL = "key_queue_full"
+    RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
+    INSUFFICIENT_QUOTA = "insufficient_quota"
     NO_READY_REPLICA = "no_ready_replica"
     BROKER_UNAVAILABLE = "broker_unavailable"
     DEADLINE_EXCEEDED = "deadline_exceeded"

@@ -29,6 +29,7 @@ from inference.relay.keys import (
     replica_key,
     waiting_key,
 )
+from inference.relay.limits import Meter, Metering, ReadSpent, Reading, no_ledger
 from inference.relay.marks import prefix_marks
 from inference.relay.reaper import ReplicaEnd
 from inference.relay.registry import decode_status, select_statuses
@@ -48,7 +49,8 @@ class Admission:
 
     ``ticket_for`` is empty while all slots are busy. ``has_spare`` tells that others have a free
     slot, too: they should get a ticket if that one does not take the job at once.
-    ``wait_seconds`` is the expected wait, None while nothing is known.
+    ``wait_seconds`` is the expected wait, None while nothing is known. ``readings`` are what is left
+    of the limits that were asked for.
     """
 
     num_ahead: int
@@ -56,6 +58,7 @@ class Admission:
     has_spare: bool = False
     wait_seconds: float | None = None
 
+    readings: tuple[Reading, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class JobView:
@@ -111,9 +114,10 @@ class NoReadyReplica(EngineError):
 class GatewayRelay:
     """Calls of one gateway process and event loop. Every failure is an EngineError."""
 
-    def __init__(self, redis: AsyncRedis) -> None:
+    def __init__(self, redis: AsyncRedis, read_spent: ReadSpent = no_ledger) -> None:
         self._redis = redis
         self._encoder = msgspec.json.Encoder()
+        self.metering = Metering(self.run, read_spent)
 
     async def submit(
         self,
@@ -123,21 +127,25 @@ class GatewayRelay:
         max_owner_queue: int | None = None,
         bill: bytes = b"",
     ) -> Admission:
+        meter: Meter | None = None,
         """Put a job into its waiting set, once however often it is asked.
 
         At most ``max_queue`` jobs wait beyond those that find a free slot, of one owner at most
         ``max_owner_queue``. The ``bill`` comes back with what the job used: see relay/usage.py.
         """
+        The ``meter`` of a request comes with its first job, and takes what all of them may use.
         priority = max(IDLE_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
         durable = int(isinstance(job, GenerationJob) and job.is_durable)
         rank = (job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
-        answer = await self.run("submit", (*row, *rank, " ".join(prefix_marks(job)), bill))
-        status, num_jobs, ticket_for, has_spare, wait_ms = answer
+        arguments = (*row, *rank, " ".join(prefix_marks(job)), bill)
+        answer, readings = await self.metering.run("submit", arguments, meter)
+        status, num_jobs, ticket_for, has_spare, wait_ms = answer[:5]
+        wait = _seconds(wait_ms)
         if status != b"ok":
-            raise _refusal(status, int(num_jobs), _seconds(wait_ms))
-        return Admission(int(num_jobs), text_of(ticket_for), bool(has_spare), _seconds(wait_ms))
+            raise _refusal(status, int(num_jobs), wait)
+        return Admission(int(num_jobs), text_of(ticket_for), bool(has_spare), wait, readings)
 
     async def attach(self, job: str, owner: str, gateway: str) -> GenerationJob | None:
         """Have a durable job of the owner told to this gateway; None where there is none."""

@@ -13,6 +13,10 @@ WARM_SECONDS = 3600
 UNENDED_RETENTION_SECONDS = 7 * 24 * 3600
 # So many records may wait for the ledger before no more jobs are taken in.
 MAX_UNRECORDED = 200_000
+# How long what is spent of a budget is remembered beyond its window; then the ledger is asked.
+BUDGET_RETENTION_SECONDS = 40 * 24 * 3600
+# When to try again where running requests hold what is lacking, and nothing else is known.
+PLACE_SECONDS = 1
 
 # name -> prefix; each ends where an id, deployment, replica, node or gateway follows.
 PREFIXES = {
@@ -40,6 +44,9 @@ PREFIXES = {
     "ANSWER": "lm:answer:",  # hash of the answer to an idempotency key, by owner and digest
     "ANSWERS": "lm:answers:",  # zset of an owner's kept answers with their sizes, by their end
     "WRONG": "lm:wrong:",  # how many wrong API keys came from a place
+    "COUNTER": "lm:count:",  # what a limit counts, by kind and whose it is
+    "HOLD": "lm:hold:",  # what a job has taken of its limits, until it is settled
+    "HELD": "lm:held:",  # how many jobs of a request have not been settled
     "POISON": "lm:poison:",  # marks the fingerprint of a job that ended replicas
     "TEXT": "lm:text:",  # list of a deployment's questions about text
     "TEXT_END": "lm:textend:",  # list that calls back a replica's threads that wait there
@@ -65,6 +72,8 @@ CONTROLLER = "lm:controller"  # who decides, while it does
 BATCHES = "lm:batches"  # who runs batches, while it does
 NUMBERS = "lm:numbers"  # hash: deployment -> the number of its next replica
 USAGE = "lm:usage"  # stream of what jobs used that have ended, until the ledger has it
+HOLDS = "lm:holds"  # zset of the jobs that hold something, by when they must have ended
+CLOCK = "lm:clock"  # hash: the server's time as limits see it, and which run of the server it is
 
 WHOLE = {
     "REPLICAS": REPLICAS,
@@ -77,6 +86,8 @@ WHOLE = {
     "OUTLOOK": OUTLOOK,
     "CONTROLLER": CONTROLLER,
     "USAGE": USAGE,
+    "HOLDS": HOLDS,
+    "CLOCK": CLOCK,
 }
 
 
@@ -169,6 +180,8 @@ def lua_constants() -> str:
         "UNENDED_RETENTION": UNENDED_RETENTION_SECONDS,
         "MAX_UNRECORDED": MAX_UNRECORDED,
         "WARM_RETENTION": WARM_SECONDS,
+        "BUDGET_RETENTION": BUDGET_RETENTION_SECONDS,
+        "PLACE_SECONDS": PLACE_SECONDS,
         "IDLE_CLASS": IDLE_PRIORITY,
     }
     lines += [f"local {name} = {value}" for name, value in numbers.items()]

@@ -55,8 +55,10 @@ class WaitingSet:
             return None
         if found == b"later":
             return NOT_YET
-        payload, attempt, num_events, waited_ms = found
+        payload, attempt, num_events, waited_ms, grant = found
         job = decode_job(payload)
+        if grant and isinstance(job, GenerationJob):
+            job = msgspec.structs.replace(job, max_tokens=int(grant))
         if job.attempt != int(attempt):
             job = msgspec.structs.replace(job, attempt=int(attempt))
         if num_events and isinstance(job, GenerationJob):

@@ -65,7 +65,10 @@ end
 local function stop_job(job, abandoned)
   local fields = redis.call('HMGET', JOB .. job, 'state', 'replica')
   local state = fields[1]
-  if not state or state == 'void' then return 'gone' end
+  if not state or state == 'void' then
+    release_hold(job) -- the first job of its request had taken it
+    return 'gone'
+  end
   if state == 'done' then
     if abandoned then redis.call('DEL', JOB .. job, EVENTS .. job) end
     return 'done'

@@ -1,31 +1,43 @@
 -- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, most waiting,
---   most waiting of the owner, fingerprint, durable (0/1), marks, bill ('' for none)
+--   most waiting of the owner, fingerprint, durable (0/1), marks, bill ('' for none),
+--   meter (of the request, with its first job; '' for none)
 -- Returns {status, jobs ahead, replica to send a ticket to or '', have others a free slot (0/1),
---   expected wait in ms}; asking twice adds a job once.
+--   expected wait in ms, what is left of limits}, or what ``reserve`` says where that is not 'ok';
+--   asking twice adds a job once.
 local job, deployment, owner, gateway = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local deadline, cost, priority = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local waiting, time = WAITING .. deployment, now()
 
 local state = redis.call('HGET', JOB .. job, 'state')
-if state == 'void' then return { 'cancelled', 0, '', 0, 0 } end
-if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, '', 0, 0 } end
-if redis.call('EXISTS', POISON .. ARGV[12]) == 1 then return { 'poison', 0, '', 0, 0 } end
+if state == 'void' then return { 'cancelled', 0, '', 0, 0, {} } end
+if state then return { 'ok', redis.call('ZRANK', waiting, job) or 0, '', 0, 0, {} } end
+if redis.call('EXISTS', POISON .. ARGV[12]) == 1 then return { 'poison', 0, '', 0, 0, {} } end
 -- Nothing is taken in that could not be written down.
-if redis.call('XLEN', USAGE) >= MAX_UNRECORDED then return { 'unrecorded', 0, '', 0, 0 } end
+if redis.call('XLEN', USAGE) >= MAX_UNRECORDED then return { 'unrecorded', 0, '', 0, 0, {} } end
 
 local replicas = ready_replicas(deployment)
-if #replicas == 0 then return { 'no_replica', 0, '', 0, 0 } end
+if #replicas == 0 then return { 'no_replica', 0, '', 0, 0, {} } end
 local num_sleeping = sleeping_slots(replicas)
 local num_waiting = redis.call('ZCARD', waiting)
 if num_waiting - num_sleeping >= tonumber(ARGV[10]) then
-  return { 'full', num_waiting, '', 0, expected_wait(deployment, num_waiting, time) }
+  return { 'full', num_waiting, '', 0, expected_wait(deployment, num_waiting, time), {} }
 end
 local line = line_of(deployment, priority, owner)
 local num_own = redis.call('LLEN', line)
 if num_own - num_sleeping >= tonumber(ARGV[11]) then
   -- There is room again when the owner's first job is taken.
   local num_ahead = redis.call('ZRANK', waiting, redis.call('LINDEX', line, 0)) or 0
-  return { 'owner_full', num_own, '', 0, expected_wait(deployment, num_ahead + 1, time) }
+  return { 'owner_full', num_own, '', 0, expected_wait(deployment, num_ahead + 1, time), {} }
+end
+
+-- The first job of a request takes what all of them need, or none comes in.
+local states = {}
+if ARGV[16] ~= '' then
+  local outcome = reserve(ARGV[16], { time = time, num_free = num_sleeping,
+    pace = math.max(PLACE_SECONDS, expected_wait(deployment, 1, time) / 1000),
+    gateway = ARGV[13] ~= '1' and gateway or nil })
+  if outcome[1] ~= 'ok' then return outcome end
+  states = outcome[2]
 end
 
 redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'owner', owner,
@@ -34,6 +46,9 @@ redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'ow
 if ARGV[15] ~= '' then redis.call('HSET', JOB .. job, 'bill', ARGV[15]) end
 -- Long: what has not been ended yet must be there for who ends it, and writes down what it used.
 redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + UNENDED_RETENTION)
+local held = read_hold(job)
+if held and held.grant then redis.call('HSET', JOB .. job, 'grant', held.grant) end
+if held and held.queues then redis.call('HSET', JOB .. job, 'queues', 1) end
 if ARGV[13] == '1' then
   redis.call('HSET', JOB .. job, 'durable', 1)
 else
@@ -55,4 +70,4 @@ if home then
   end
 end
 local num_ahead = redis.call('ZRANK', waiting, job)
-return { 'ok', num_ahead, ticket, has_spare, expected_wait(deployment, num_ahead, time) }
+return { 'ok', num_ahead, ticket, has_spare, expected_wait(deployment, num_ahead, time), states }

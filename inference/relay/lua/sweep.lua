@@ -56,6 +56,15 @@ for _, job in ipairs(redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', time, 'LIMIT
   redis.call('ZREM', DEADLINES, job)
 end
 
+-- What holds something of a limit must have ended by now.
+for _, job in ipairs(redis.call('ZRANGEBYSCORE', HOLDS, '-inf', time, 'LIMIT', 0, 500)) do
+  if end_job(job, LATE_EVENT) then
+    ended[#ended + 1] = job
+  else
+    release_hold(job)
+  end
+end
+
 for _, deployment in ipairs(redis.call('SMEMBERS', BACKLOG)) do
   local replicas = ready_replicas(deployment)
   local unready_since = tonumber(redis.call('HGET', UNREADY, deployment) or time)

@@ -1,6 +1,6 @@
 -- ARGV: deployment, replica, finished job or ''
--- Returns {payload, attempt, events so far, milliseconds since it came} of the job whose turn it
--- is, now running on the replica; 'later' where those that wait are not for it now: others are warm
+-- Returns {payload, attempt, events so far, milliseconds since it came, most tokens that its limits
+-- grant or ''} of the job whose turn it is, now running on the replica; 'later' where those that wait are not for it now: others are warm
 -- for them, or they are suspects and the replica tries one already; or nothing.
 local deployment, replica, finished = ARGV[1], ARGV[2], ARGV[3]
 local is_trying = redis.call('EXISTS', TRIAL .. replica) == 1
@@ -45,7 +45,7 @@ while true do
   local job = choose(turn)
   if not job then return 'later' end
   local row = redis.call('HMGET', JOB .. job, 'payload', 'attempt', 'deadline', 'priority', 'owner',
-    'cost', 'arrived', 'marks')
+    'cost', 'arrived', 'marks', 'grant', 'queues')
   if not row[1] then
     unqueue(deployment, job, 0, '')
   elseif tonumber(row[3]) < time then
@@ -55,7 +55,9 @@ while true do
     charge(deployment, job, tonumber(row[4]), row[5], tonumber(row[6]))
     note_take(deployment, time)
     run(job, row[8])
+    if row[10] then leave_queues(job) end
     local waited = math.max(0, time - tonumber(row[7] or time))
-    return { row[1], row[2], redis.call('XLEN', EVENTS .. job), math.ceil(waited * 1000) }
+    local num_events = redis.call('XLEN', EVENTS .. job)
+    return { row[1], row[2], num_events, math.ceil(waited * 1000), row[9] or '' }
   end
 end
