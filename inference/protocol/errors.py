@@ -27,6 +27,7 @@ class ErrorCode(StrEnum):
     REQUEST_CANCELLED = "request_cancelled"
     STREAM_DETACHED = "stream_detached"
     KEY_REVOKED = "key_revoked"
+    TOKEN_EXPIRED = "token_expired"
     INTERNAL_ERROR = "internal_error"
 
 

@@ -38,6 +38,7 @@ from inference.relay.scripts import Argument, script
 logger = logging.getLogger(__name__)
 CALL_SECONDS = 2.5
 MAX_PRIORITY = 200
+MAX_GATEWAYS = 4
 MAX_QUESTIONS = 1000
 POLL_EVENTS = 512
 _outlooks = msgspec.json.Decoder(Outlook)
@@ -57,8 +58,8 @@ class Admission:
     ticket_for: str = ""
     has_spare: bool = False
     wait_seconds: float | None = None
-
     readings: tuple[Reading, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class JobView:
@@ -116,8 +117,8 @@ class GatewayRelay:
 
     def __init__(self, redis: AsyncRedis, read_spent: ReadSpent = no_ledger) -> None:
         self._redis = redis
-        self._encoder = msgspec.json.Encoder()
         self.metering = Metering(self.run, read_spent)
+        self._encoder = msgspec.json.Encoder()
 
     async def submit(
         self,
@@ -126,14 +127,14 @@ class GatewayRelay:
         max_queue: int,
         max_owner_queue: int | None = None,
         bill: bytes = b"",
-    ) -> Admission:
         meter: Meter | None = None,
+    ) -> Admission:
         """Put a job into its waiting set, once however often it is asked.
 
         At most ``max_queue`` jobs wait beyond those that find a free slot, of one owner at most
         ``max_owner_queue``. The ``bill`` comes back with what the job used: see relay/usage.py.
-        """
         The ``meter`` of a request comes with its first job, and takes what all of them may use.
+        """
         priority = max(IDLE_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
@@ -148,8 +149,11 @@ class GatewayRelay:
         return Admission(int(num_jobs), text_of(ticket_for), bool(has_spare), wait, readings)
 
     async def attach(self, job: str, owner: str, gateway: str) -> GenerationJob | None:
-        """Have a durable job of the owner told to this gateway; None where there is none."""
-        payload = await self.run("attach", (job, owner, gateway))
+        """Have a durable job of the owner told to this gateway too; None where there is none.
+
+        A gateway that is told no more still finds out by itself, later.
+        """
+        payload = await self.run("attach", (job, owner, gateway, MAX_GATEWAYS))
         if payload is None:
             return None
         found = decode_job(payload)

@@ -42,7 +42,11 @@ local function frame(job, seq, event)
   return '["' .. job .. '",' .. seq .. ',' .. event .. ']'
 end
 
-local function publish(gateway, frames)
-  redis.call('PUBLISH', GATEWAY .. gateway, '[' .. table.concat(frames, ',') .. ']')
+-- Tell frames to a job's gateways, whose names stand in one text.
+local function publish(gateways, frames)
+  local message = '[' .. table.concat(frames, ',') .. ']'
+  for gateway in string.gmatch(gateways, '%S+') do
+    redis.call('PUBLISH', GATEWAY .. gateway, message)
+  end
 end
 

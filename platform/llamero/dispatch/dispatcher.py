@@ -27,6 +27,7 @@ from inference.relay.gateway import (
 from inference.relay.subscriber import Subscriber
 from inference.relay.wrong_keys import WrongKeyRelay
 from llamero.dispatch.farewells import Farewells
+from llamero.dispatch.followed import MOST_READERS, Followed
 from llamero.dispatch.questions import Questions
 from llamero.dispatch.refusals import Refusals
 from llamero.dispatch.rights import Rights
@@ -41,7 +42,9 @@ LINK_SECONDS = 2.5
 LAST_SEQ = 2**53
 # Some beats were missed: sooner than the lease, by which others go on with a replica's jobs.
 SILENT_SECONDS = 3.5
-MOVED_EVENT = Failed(ErrorCode.STREAM_DETACHED, "This stream goes on over another connection.")
+CROWDED_EVENT = Failed(
+    ErrorCode.STREAM_DETACHED, "Too many connections read this stream: it goes on over others."
+)
 
 
 class Cancellation(Enum):
@@ -67,7 +70,7 @@ class Dispatcher:
         self._answers = AnswerRelay(self._relay)
         self._conversations = ConversationRelay(self._relay)
         self._wrong_keys = WrongKeyRelay(self._relay)
-        self._streams: dict[str, JobStream] = {}
+        self._streams = Followed()
         self._tickets = TicketOffice(publish_ticket)
         self._farewells = Farewells(self._relay)
         self._wakening = Wakening(self._relay)
@@ -187,7 +190,7 @@ class Dispatcher:
             call.add_done_callback(lambda done: self._forsake(stream, done))
             raise
         except EngineError as error:
-            del self._streams[job.id]
+            self._streams.discard(stream)
             self._refusals.note(job.deployment, job.owner, error)
             if error.code is ErrorCode.BROKER_UNAVAILABLE:
                 # The server may have read the call all the same.
@@ -204,15 +207,16 @@ class Dispatcher:
     async def attach(self, job_id: str, owner: str) -> JobStream | None:
         """Follow a durable job from its first event on; None where the owner has no such job.
 
-        Another gateway that followed it still gets its events, but later; a stream of this one
-        ends, since its reader has come back by another connection.
+        Others that follow it, here or at other gateways, go on. Where too many do here, the one
+        that has for longest is told that the job goes on without it.
         """
         await self._link()
         job = await self._relay.attach(job_id, owner, self.gateway_id)
         if job is None:
             return None
-        if (older := self._streams.get(job_id)) is not None:
-            older.end(MOVED_EVENT)
+        readers = [stream for stream in self._streams.of(job_id) if not stream.is_ended]
+        if len(readers) >= MOST_READERS:
+            readers[0].end(CROWDED_EVENT)
         stream = self._follow(job)
         stream.is_submitted = True
         stream.last_news = stream.last_poll = 0.0
@@ -296,7 +300,7 @@ class Dispatcher:
             request_cancel=self._cancel,
             request_close=self._close,
         )
-        self._streams[job.id] = stream
+        self._streams.add(stream)
         self._watcher.start_watching()
         self._rights.start_watching()
         return stream
@@ -337,8 +341,7 @@ class Dispatcher:
         streams = self._streams
         is_behind = False
         for job, seq, event in message:
-            stream = streams.get(job)
-            if stream is not None:
+            for stream in streams.of(job):
                 stream.accept(seq, event)
                 is_behind = is_behind or stream.next_seq <= seq
         if is_behind:
@@ -348,8 +351,7 @@ class Dispatcher:
         self._farewells.cancel(stream.job, is_abandoned=False)
 
     def _close(self, stream: JobStream) -> None:
-        if self._streams.get(stream.job.id) is stream:
-            del self._streams[stream.job.id]
+        self._streams.discard(stream)
         if stream.is_durable and stream.is_submitted:
             return  # it goes on, and stays for who comes back
         if stream.is_finished:
@@ -359,7 +361,7 @@ class Dispatcher:
 
     def _forsake(self, stream: JobStream, call: asyncio.Task[Admission]) -> None:
         """Take back a job whose submitter left before the answer came."""
-        self._streams.pop(stream.job.id, None)
+        self._streams.discard(stream)
         if not call.cancelled():
             call.exception()
         self._farewells.cancel(stream.job, is_abandoned=True)

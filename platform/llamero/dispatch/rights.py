@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -10,11 +11,12 @@ from django.utils.module_loading import import_string
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Failed
 from llamero.dispatch.farewells import Farewells
-from llamero.dispatch.stream import JobStream
+from llamero.dispatch.followed import Followed
 
 logger = logging.getLogger(__name__)
 REVIEW_SECONDS = 1.0
 REVOKED_EVENT = Failed(ErrorCode.KEY_REVOKED, "This key or session is no longer valid.")
+EXPIRED_EVENT = Failed(ErrorCode.TOKEN_EXPIRED, "This token has expired.")
 Review = Callable[[frozenset[str]], Awaitable[frozenset[str]]]
 
 
@@ -25,7 +27,7 @@ class Rights:
     that was lost costs a second, and one that is wrong costs nothing.
     """
 
-    def __init__(self, streams: Mapping[str, JobStream], farewells: Farewells) -> None:
+    def __init__(self, streams: Followed, farewells: Farewells) -> None:
         self._streams = streams
         self._farewells = farewells
         self._followers: dict[str, set[Callable[[], None]]] = {}
@@ -65,6 +67,7 @@ class Rights:
         while True:
             if not await self._wait():
                 continue
+            self._end_expired(time.time())
             owners = self._open_owners() | self._named
             self._named.clear()
             try:
@@ -91,11 +94,21 @@ class Rights:
         return bool(self._named)
 
     def _open_owners(self) -> frozenset[str]:
-        streaming = {stream.job.owner for stream in self._streams.values() if not stream.is_ended}
+        streaming = {stream.job.owner for stream in self._streams if not stream.is_ended}
         return frozenset(streaming | self._followers.keys())
 
+    def _end_expired(self, now: float) -> None:
+        """End what is read with a token that has ended; durable work waits for the next one."""
+        for stream in tuple(self._streams):
+            ends_at = stream.reader_ends_at
+            if ends_at is None or ends_at > now or stream.is_ended:
+                continue
+            stream.end(EXPIRED_EVENT)
+            if not stream.is_durable:
+                self._farewells.cancel(stream.job, is_abandoned=True)
+
     def _end(self, lost: frozenset[str]) -> None:
-        for stream in tuple(self._streams.values()):
+        for stream in tuple(self._streams):
             if stream.job.owner in lost and not stream.is_ended:
                 stream.end(REVOKED_EVENT)
                 self._farewells.cancel(stream.job, is_abandoned=True)

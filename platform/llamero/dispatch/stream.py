@@ -36,6 +36,8 @@ class JobStream:
         self.last_news = time.monotonic()
         self.last_poll = self.last_news
         self.suspect_since: float | None = None
+        # When who reads it may no more, in seconds since 1970: the end of a token.
+        self.reader_ends_at: float | None = None
         self._highest_seq = 0
         self._buffer: deque[Event] = deque()
         self._request_fill = request_fill

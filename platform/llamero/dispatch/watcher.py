@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed
 from inference.relay.endings import LATE_EVENT, LOST_EVENT
 from inference.relay.gateway import GatewayRelay, JobView
 from llamero.dispatch.farewells import Farewells
+from llamero.dispatch.followed import Followed
 from llamero.dispatch.stream import JobStream
 from llamero.dispatch.tickets import TicketOffice
 
@@ -35,7 +35,7 @@ class Watcher:
         self,
         relay: GatewayRelay,
         gateway: str,
-        streams: Mapping[str, JobStream],
+        streams: Followed,
         farewells: Farewells,
         tickets: TicketOffice,
     ) -> None:
@@ -93,14 +93,13 @@ class Watcher:
 
     def reread_all(self) -> None:
         """Treat every stream as silent: messages may have been lost."""
-        for stream in self._streams.values():
+        for stream in self._streams:
             stream.last_poll = 0.0
             stream.last_news = 0.0
         self.request_fill()
 
     def _check_start(self, stream: JobStream) -> None:
-        is_followed = self._streams.get(stream.job.id) is stream
-        if is_followed and stream.next_seq == 1 and not stream.is_ended:
+        if stream in self._streams and stream.next_seq == 1 and not stream.is_ended:
             stream.last_poll = stream.last_news = 0.0
             self.request_fill()
 
@@ -121,18 +120,18 @@ class Watcher:
     def _tick(self) -> None:
         self._farewells.retry()
         now = time.time()
-        for stream in self._streams.values():
+        for stream in self._streams:
             if not stream.is_ended and now > stream.job.deadline + DEADLINE_SLACK_SECONDS:
                 stream.end(LATE_EVENT)
                 self._farewells.cancel(stream.job, is_abandoned=True)
-        if any(_needs_poll(stream, time.monotonic()) for stream in self._streams.values()):
+        if any(_needs_poll(stream, time.monotonic()) for stream in self._streams):
             self.request_fill()
 
     async def _poll(self) -> None:
         """Re-read streams until none is behind."""
         while True:
             now = time.monotonic()
-            chosen = [stream for stream in self._streams.values() if _needs_poll(stream, now)]
+            chosen = [stream for stream in self._streams if _needs_poll(stream, now)]
             if not chosen:
                 return
             for stream in chosen:
@@ -153,7 +152,7 @@ class Watcher:
         if self._away_since is None:
             self._away_since = now
         has_given_up = now - self._away_since > AWAY_SECONDS
-        for stream in self._streams.values():
+        for stream in self._streams:
             stream.suspect_since = None
             if has_given_up:
                 stream.end(AWAY_EVENT)

@@ -6,8 +6,10 @@ import time
 import msgspec
 import pytest
 
+from inference.protocol.errors import ErrorCode
 from inference.relay import keys
 from inference.relay.reaper import sweep
+from llamero.dispatch import watcher
 from llamero.dispatch.dispatcher import Cancellation, Dispatcher
 from tests.inference.relay.fakes import DONE, make_token
 from tests.inference.relay.test_reaper import sweep_for_long
@@ -47,15 +49,31 @@ async def test_only_its_owner_finds_it(dispatcher, replica):
     assert await dispatcher.attach(fleeting.job.id, "alice") is None
 
 
-async def test_coming_back_ends_the_earlier_connection(dispatcher, replica):
-    stream = await submit(dispatcher, is_durable=True)
+async def test_whoever_reads_it_reads_all_of_it(dispatcher, other_gateway, replica, monkeypatch):
+    monkeypatch.setattr(watcher, "SILENT_SECONDS", 60.0)
+    first = await submit(dispatcher, is_durable=True)
     job = replica.take()
-    again = await dispatcher.attach(job, "alice")
-    [end] = await read(stream)
-    assert "another connection" in end.message
-    await stream.close()
-    replica.write(job, 1, make_token(1), DONE)
-    assert await read(again) == [make_token(1), DONE]
+    replica.write(job, 1, make_token(1))
+    second = await dispatcher.attach(job, "alice")
+    elsewhere = [await other_gateway.attach(job, "alice") for _ in range(2)]
+    await elsewhere.pop().close()
+    replica.write(job, 2, make_token(2), DONE)
+    for stream in (first, second, *elsewhere):
+        assert await read(stream) == [make_token(1), make_token(2), DONE]
+        await stream.close()
+    assert not dispatcher._streams and not other_gateway._streams
+
+
+async def test_too_many_readers_send_the_first_one_away(dispatcher, replica, monkeypatch):
+    monkeypatch.setattr("llamero.dispatch.dispatcher.MOST_READERS", 2)
+    first = await submit(dispatcher, is_durable=True)
+    job = replica.take()
+    others = [await dispatcher.attach(job, "alice") for _ in range(2)]
+    [end] = await read(first)
+    assert (end.code, "Too many" in end.message) == (ErrorCode.STREAM_DETACHED, True)
+    replica.write(job, 1, DONE)
+    for stream in others:
+        assert await read(stream) == [DONE]
 
 
 async def test_it_outlives_its_gateway(dispatcher, other_gateway, replica):

@@ -61,7 +61,7 @@ async def test_the_key_count_is_flat_after_release(dispatcher, replica):
         await settle(replica.redis, job)
         num_keys = num_keys or replica.redis.dbsize()
         assert replica.redis.dbsize() <= num_keys
-    assert dispatcher._streams == {}
+    assert not dispatcher._streams
 
 
 async def test_a_lost_message_is_filled_from_the_stream(dispatcher, replica):

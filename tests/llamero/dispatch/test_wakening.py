@@ -114,7 +114,7 @@ async def test_patience_ends_with_the_deployments_and_with_the_deadline(
     board.publish({"chat": Outlook(prospect=Prospect.COMING)})
     job = make_job(gateway=dispatcher.gateway_id, deadline=1.0)
     assert "in time" in await refusal_of(dispatcher.submit(job, max_queue=1))
-    assert dispatcher._streams == {}
+    assert not dispatcher._streams
 
 
 async def test_without_a_controller_nobody_waits_for_long(dispatcher, replica):
@@ -148,4 +148,4 @@ async def test_a_caller_that_leaves_waits_no_more(dispatcher, board):
     submitting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await submitting
-    assert dispatcher._streams == {}
+    assert not dispatcher._streams
