@@ -19,8 +19,14 @@ def read_continuation(
     begins_turn: bool = fields.get("add_generation_prompt", True)
     is_asked = any(name in fields for name in _FIELDS)
     if not _is_wanted(fields.get("continue_final_message", False)):
-        is_implied = is_usual and not is_asked and _can_go_on(messages) and len(messages) > 1
-        return _split(messages) if is_implied else (messages, "", begins_turn)
+        if not is_usual or is_asked or not _can_go_on(messages) or len(messages) == 1:
+            return messages, "", begins_turn
+        if messages[-2]["role"] == "assistant":
+            what = (
+                "The last two messages are the assistant's: say by continue_final_message whether"
+            )
+            raise InvalidValue("messages", f"{what} the last one is to be gone on with.")
+        return _split(messages)
     if fields.get("add_generation_prompt"):
         raise _refuse("cannot be true beside add_generation_prompt: true: a turn begins or goes on")
     if not _can_go_on(messages):

@@ -46,6 +46,15 @@ async def test_llama_servers_addresses_go_on_without_being_asked(
     assert asked(dispatcher).prefill == prefill
 
 
+async def test_two_last_answers_are_no_beginning(dispatcher: FakeDispatcher) -> None:
+    body: dict[str, Any] = {"messages": [*BEGUN, BEGUN[1]]}
+    answer = await post("/chat/completions", body)
+    assert (answer.status, answer.error["param"]) == (400, "messages")
+    for is_wanted in (True, False):
+        answer = await post("/chat/completions", body | {"continue_final_message": is_wanted})
+        assert answer.status == 200
+
+
 async def test_reasoning_is_over_where_an_answer_has_begun(dispatcher: FakeDispatcher) -> None:
     dispatcher.chat_template = "{{ '<think>' }} {{ '</think>' }}"
     await post("/chat/completions", {"messages": BEGUN})
