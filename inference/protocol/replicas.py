@@ -309,7 +309,8 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     ``failure`` is its last bad end, told while it does not run.
     ``bad_sha256`` names a file that is not what was registered under that hash.
     ``num_failures`` counts its process's bad ends of the last minutes. ``ttft_seconds`` is how long
-    most jobs of late took from the queue to their first token, 0 where there was none.
+    most jobs of late took from the queue to their first token, 0 where there was none;
+    ``first_token_seconds`` are those times of the latest jobs, one by one.
     """
 
     replica: str
@@ -331,6 +332,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
     num_failures: int = 0
     failure: ReplicaFailure | None = None
     ttft_seconds: float = 0.0
+    first_token_seconds: tuple[float, ...] = ()
 
 
 class Prospect(StrEnum):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 WINDOW_SECONDS = 30.0
 MAX_SAMPLES = 256
 SHARE = 0.9
+NUM_TOLD = 64
 
 
 class FirstTokens:
@@ -22,6 +23,13 @@ class FirstTokens:
 
     def typical(self) -> float:
         """Give what nine of ten jobs did not exceed; 0 where there were none."""
-        oldest = self._clock() - WINDOW_SECONDS
-        recent = sorted(seconds for at, seconds in tuple(self._samples) if at >= oldest)
+        recent = sorted(self._recent())
         return recent[int(SHARE * (len(recent) - 1))] if recent else 0.0
+
+    def latest(self) -> tuple[float, ...]:
+        """Give the times of the latest jobs, in milliseconds' steps."""
+        return tuple(round(seconds, 3) for seconds in self._recent()[-NUM_TOLD:])
+
+    def _recent(self) -> list[float]:
+        oldest = self._clock() - WINDOW_SECONDS
+        return [seconds for at, seconds in tuple(self._samples) if at >= oldest]

@@ -55,7 +55,7 @@ class Replica:
             settings.redis_url, max_connections=8, patience_seconds=QUICK_SECONDS
         )
         self._sink = RelaySink(EventWriter(self._redis), cancel=self._stop)
-        self._board = StatusBoard(settings, self._sink.first_tokens.typical)
+        self._board = StatusBoard(settings, self._sink.first_tokens)
         self._heartbeat = Heartbeat(ReplicaRegistry(self._quick_redis), self._board.describe)
         self._pool = RenderPool()
         self._shutdown = threading.Event()

@@ -2,12 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable
 
 import msgspec
 
 from inference.engine.build import LoadedEngine
 from inference.protocol.replicas import ReplicaState, ReplicaStatus
+from inference.worker.first_tokens import FirstTokens
 from inference.worker.heartbeat import resident_bytes
 from inference.worker.settings import WorkerSettings
 from inference.worker.watchdog import Standstill
@@ -16,16 +16,14 @@ from inference.worker.watchdog import Standstill
 class StatusBoard:
     """Written by whoever moves the replica on, read by the heartbeat's thread."""
 
-    def __init__(
-        self, settings: WorkerSettings, ttft_seconds: Callable[[], float] = lambda: 0.0
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, first_tokens: FirstTokens | None = None) -> None:
         self.state = ReplicaState.STARTING
         self.progress = 0.0
         self.reason = ""
         self.bad_sha256 = ""
         self.engine: LoadedEngine | None = None
         self._settings = settings
-        self._ttft_seconds = ttft_seconds
+        self._first_tokens = first_tokens or FirstTokens()
         self._started_at = time.time()
 
     def report_progress(self, progress: float) -> None:
@@ -69,5 +67,6 @@ class StatusBoard:
             facts=engine.model.facts(),
             stats=engine.runner.stats(),
             slots=engine.runner.slots(),
-            ttft_seconds=self._ttft_seconds(),
+            ttft_seconds=self._first_tokens.typical(),
+            first_token_seconds=self._first_tokens.latest(),
         )

@@ -19,3 +19,5 @@ def test_what_is_past_does_not_count() -> None:
     assert times.typical() == 0.0
     times.note(2.0)
     assert times.typical() == 2.0
+    times.note(1.00049)
+    assert times.latest() == (2.0, 1.0)
