@@ -1,4 +1,4 @@
-"""Read the key of a request: from a header, never from the URL."""
+"""Read the key, or token, of a request: from a header, never from the URL."""
 
 import hmac
 import logging
@@ -10,14 +10,18 @@ from rest_framework.request import Request
 
 from llamero.accounts.callers import Caller
 from llamero.accounts.selectors import find_caller
+from llamero.accounts.tokens.reading import MAX_TOKEN_LENGTH
 
 logger = logging.getLogger(__name__)
 _KEY_HEADERS = ("HTTP_X_API_KEY", "HTTP_API_KEY")
-_MAX_HEADER_LENGTH = 512
+_MAX_HEADER_LENGTH = MAX_TOKEN_LENGTH + len("Bearer ") + 16
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """``Authorization: Bearer …``, ``x-api-key`` or ``api-key``; all failures look the same."""
+    """``Authorization: Bearer …``, ``x-api-key`` or ``api-key``; all failures look the same.
+
+    But for tokens that an issuer of ours has signed: those are told what is wrong.
+    """
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
         """Give the caller, or refuse."""
@@ -47,6 +51,7 @@ def find_caller_at(key_text: str, address: str) -> Caller | None:
     """Find whose key it is that somebody shows at an address; None where it does not count there.
 
     To the client it is as good as unknown then: a thief learns nothing. The log tells its owner.
+    Raises TokenRefused for a token of an issuer of ours that does not count.
     """
     caller = find_caller(key_text)
     if caller is None or caller.may_come_from(address):

@@ -1,11 +1,22 @@
 """Who a request is from, and what they may do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from llamero.accounts.networks import Network, is_within
 from llamero.accounts.scopes import DEFAULT_SCOPES, Scope
+
+# No model has this number.
+_NO_MODEL = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token allows at most; ``models`` None: all that its key may use."""
+
+    scopes: frozenset[Scope]
+    models: frozenset[int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +24,8 @@ class Caller:
     """Who a request is from: a key of a user, of a team or of both, or a user in a browser.
 
     ``owner`` names whose work it is in the data plane. No ``allowed_models`` means all of them, no
-    ``networks`` any address. ``priority`` is the class that its jobs wait in.
+    ``networks`` any address. ``priority`` is the class that its jobs wait in. A token ``ends_at``
+    a time, in seconds since 1970, and gives its key no more than its ``grant``.
     """
 
     user: AbstractBaseUser | None
@@ -24,6 +36,8 @@ class Caller:
     team_id: int | None = None
     scopes: frozenset[Scope] = DEFAULT_SCOPES
     networks: tuple[Network, ...] = ()
+    ends_at: float | None = None
+    grant: Grant | None = None
 
     @property
     def is_authenticated(self) -> bool:
@@ -33,6 +47,22 @@ class Caller:
     def may_use(self, model_pk: int) -> bool:
         """Whether this caller may use a model."""
         return not self.allowed_models or model_pk in self.allowed_models
+
+    def within(self, grant: Grant | None) -> "Caller":
+        """Give the same caller with no more than a grant allows."""
+        if grant is None:
+            return self
+        allowed = self.allowed_models
+        if grant.models is not None:
+            # An empty set would be all models.
+            both = grant.models & allowed if allowed else grant.models
+            allowed = both or frozenset({_NO_MODEL})
+        return replace(
+            self,
+            scopes=self.scopes & grant.scopes,
+            allowed_models=allowed,
+            grant=grant,
+        )
 
     def may_come_from(self, address: str) -> bool:
         """Whether this caller may call from an address."""

@@ -1,37 +1,79 @@
 """Who calls, by the key they show; and who may call no more."""
 
+import logging
+from dataclasses import replace
+from hashlib import sha256
+
 from channels.db import database_sync_to_async
 from django.contrib.auth import get_user_model
 from django.db.models import Q
 from django.utils import timezone
 
-from llamero.accounts.callers import Caller, key_owner, read_owner
+from llamero.accounts.callers import Caller, Grant, key_owner, read_owner
 from llamero.accounts.key_text import newest_pepper, seal, seal_under_all
 from llamero.accounts.models import ApiKey, KeyState
 from llamero.accounts.models.api_key import ApiKeyQuerySet
 from llamero.accounts.networks import read_networks
 from llamero.accounts.scopes import scopes_of
+from llamero.accounts.tokens.holders import find_key, known_key
+from llamero.accounts.tokens.proving import ProvenToken, prove_token
+from llamero.accounts.tokens.reading import looks_like_token
+from llamero.accounts.tokens.refusals import TokenRefused, UnprovenToken
 from llamero.accounts.uses import uses
 from llamero.expiring_cache import ExpiringCache
+from models_registry.models import Model
 
 __all__ = ["Caller", "find_caller", "find_key_caller", "recent_callers", "review_owners"]
+
+logger = logging.getLogger(__name__)
 
 # One second, so that a revoked key dies everywhere within one, also where no message arrives.
 recent_callers: ExpiringCache[Caller] = ExpiringCache(lifetime_seconds=1.0)
 
 
 def find_caller(key_text: str) -> Caller | None:
-    """Find who a key belongs to; None for unknown, wrong, ended keys and users alike."""
+    """Find who a key or token belongs to; None for unknown, wrong, ended keys and users alike.
+
+    Raises TokenRefused for a token that an issuer of ours has signed, and that does not count.
+    """
     if not key_text:
         return None
+    if looks_like_token(key_text):
+        return _find_token_caller(key_text)
     cache_key = seal(key_text, newest_pepper())
     return recent_callers.recall(cache_key, lambda: _read_caller(key_text))
 
 
-def find_key_caller(key_id: int) -> Caller | None:
-    """Find who a stored request is from, if the key may still be used."""
+def find_key_caller(key_id: int, grant: Grant | None = None) -> Caller | None:
+    """Find who a stored request is from, if the key may still be used, within a token's grant."""
     key = _whole_keys().filter(pk=key_id).first()
-    return None if key is None or key.state != KeyState.ACTIVE else _caller_of(key)
+    return None if key is None or key.state != KeyState.ACTIVE else _caller_of(key).within(grant)
+
+
+def _find_token_caller(text: str) -> Caller | None:
+    try:
+        token = prove_token(text)
+    except UnprovenToken as reason:
+        logger.info("A token was refused: %s", reason)
+        return None
+    cache_key = f"token {sha256(text.encode()).hexdigest()}"
+    return recent_callers.recall(cache_key, lambda: _read_token_caller(token))
+
+
+def _read_token_caller(token: ProvenToken) -> Caller:
+    """Ask for the key that stands for a token, made when it is first seen; raises TokenRefused."""
+    now = timezone.now()
+    usable = _whole_keys().usable(now)
+    key = usable.filter(known_key(token)).first() or usable.filter(pk=find_key(token).pk).first()
+    if key is None:
+        raise TokenRefused("Whom this token is of may not use this server.")
+    uses.note(key, "", now)
+    models = None
+    if token.models is not None:
+        named = Model.objects.filter(slug__in=token.models)
+        models = frozenset(named.values_list("pk", flat=True))
+    caller = _caller_of(key).within(Grant(token.scopes, models))
+    return replace(caller, ends_at=token.ends_at)
 
 
 def _read_caller(key_text: str) -> Caller | None:

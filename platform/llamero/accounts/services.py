@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from llamero.accounts.key_text import make_key_text, newest_pepper, read_prefix, seal
-from llamero.accounts.models import ApiKey, Team
+from llamero.accounts.models import ApiKey, Team, TokenIssuer
 from llamero.accounts.notices import announce_keys
 from llamero.accounts.scopes import Scope
 from models_registry.models import Model
@@ -27,6 +27,10 @@ class IssuedKey:
 
 class KeyHasEnded(Exception):
     """What was revoked stays so."""
+
+
+class KeyHasNoText(Exception):
+    """A key that tokens of an issuer open has no text of ours."""
 
 
 @transaction.atomic
@@ -61,15 +65,30 @@ def issue_api_key(
     return IssuedKey(key, text)
 
 
+def open_signed_key(*, issuer: TokenIssuer, user: User, team: Team | None) -> ApiKey:
+    """Give the key that an issuer's tokens for a user open, in a team or in none; make it first.
+
+    Raises IntegrityError where another request has just made it.
+    """
+    key = ApiKey.objects.filter(issuer=issuer, user=user, team=team).first()
+    if key is not None:
+        return key
+    name = f"{user.get_username()} by {issuer.name}"[:100]
+    prefix = read_prefix(make_key_text())
+    return ApiKey.objects.create(issuer=issuer, user=user, team=team, name=name, prefix=prefix)
+
+
 @transaction.atomic
 def rotate_api_key(*, key: ApiKey, grace: timedelta) -> IssuedKey:
     """Give a key a new text; the old one opens the same until the grace is over.
 
-    Another one that was still in its grace ends at once. Raises KeyHasEnded.
+    Another one that was still in its grace ends at once. Raises KeyHasEnded or KeyHasNoText.
     """
     locked = ApiKey.objects.select_for_update().get(pk=key.pk)
     if locked.revoked_at is not None:
         raise KeyHasEnded
+    if locked.issuer_id is not None:
+        raise KeyHasNoText
     now = timezone.now()
     locked.old_prefix, locked.old_digest, locked.old_pepper, locked.old_expires_at = (
         (locked.prefix, locked.digest, locked.pepper, now + min(grace, LONGEST_GRACE))

@@ -1,4 +1,4 @@
-"""Whatever saves or deletes a key, its user or its team, also in the admin: gateways are told."""
+"""Whatever saves or deletes a key, or whose it is, also in the admin: gateways are told."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q
 from django.db.models.signals import m2m_changed, post_save, pre_delete
 
-from llamero.accounts.models import ApiKey, Membership, Team
+from llamero.accounts.models import ApiKey, Membership, Team, TokenIssuer
 from llamero.accounts.notices import announce_keys, announce_user
 
 
@@ -16,6 +16,7 @@ def connect() -> None:
         signal.connect(_on_key, sender=ApiKey, dispatch_uid="rights of a key")
         signal.connect(_on_user, sender=get_user_model(), dispatch_uid="rights of a user")
         signal.connect(_on_team, sender=Team, dispatch_uid="rights of a team")
+        signal.connect(_on_issuer, sender=TokenIssuer, dispatch_uid="rights of an issuer")
         signal.connect(_on_membership, sender=Membership, dispatch_uid="rights of a member")
     m2m_changed.connect(
         _on_models, sender=ApiKey.allowed_models.through, dispatch_uid="models of a key"
@@ -43,6 +44,11 @@ def _on_user(instance: Any, *, created: bool = False, update_fields: Any = None,
 def _on_team(instance: Team, *, created: bool = False, **_: Any) -> None:
     if not created:
         _announce_keys_of(Q(team=instance))
+
+
+def _on_issuer(instance: TokenIssuer, *, created: bool = False, **_: Any) -> None:
+    if not created:
+        _announce_keys_of(Q(issuer=instance))
 
 
 def _on_membership(instance: Membership, **_: Any) -> None:

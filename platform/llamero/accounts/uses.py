@@ -40,10 +40,9 @@ class Uses:
 
     def note(self, key: ApiKey, key_text: str, now: datetime) -> None:
         """Note that a key was used, if that is news."""
-        pepper = newest_pepper()
-        is_stale = key.pepper != pepper and key.digest == seal(key_text, key.pepper)
-        if is_stale:
-            self._waiting[key.pk] = _Use(now, key.digest, seal(key_text, pepper))
+        newest, pepper, digest = newest_pepper(), key.pepper, key.digest
+        if digest and pepper not in (None, newest) and digest == seal(key_text, pepper):
+            self._waiting[key.pk] = _Use(now, digest, seal(key_text, newest))
         elif key.last_used_at is None or key.last_used_at <= now - STEP:
             self._waiting.setdefault(key.pk, _Use(now))
 

@@ -50,6 +50,7 @@ _ENGINE_STATUS = {
     ErrorCode.REQUEST_CANCELLED: 409,
     ErrorCode.STREAM_DETACHED: 409,
     ErrorCode.KEY_REVOKED: 401,
+    ErrorCode.TOKEN_EXPIRED: 401,
     ErrorCode.INTERNAL_ERROR: 500,
 }
 _ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}
@@ -162,7 +163,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> HttpResponse:
     """Answer for REST framework whatever a view raised."""
     dialect = getattr(context.get("view"), "dialect", Dialect.OPENAI)
     response = error_response(describe_exception(exc), dialect)
-    auth_header = getattr(exc, "auth_header", None)
+    auth_header = getattr(exc, "challenge", None) or getattr(exc, "auth_header", None)
     if auth_header:
         response["WWW-Authenticate"] = auth_header
     return response

@@ -108,17 +108,21 @@ async def open_run(
     jobs = [maker.make(prompt, choice) for prompt, choice in wanted]
     if keep is not None:
         await keep(jobs)
-    return GenerationRun(await _submit(jobs, served), is_durable=keep is not None)
+    ends_at = caller.ends_at if settings.stream else None
+    return GenerationRun(await _submit(jobs, served, ends_at), is_durable=keep is not None)
 
 
-async def _submit(jobs: Sequence[GenerationJob], served: ServedModel) -> list[JobStream]:
-    """Submit jobs; if one is refused none goes on."""
+async def _submit(
+    jobs: Sequence[GenerationJob], served: ServedModel, ends_at: float | None
+) -> list[JobStream]:
+    """Submit jobs, to be read until a time; if one is refused none goes on."""
     dispatcher, profile = dispatch.get_dispatcher(), served.profile
     bounds = {"max_queue": profile.max_queue, "max_owner_queue": profile.max_queue_per_key}
     streams: list[JobStream] = []
     try:
         for job in jobs:
             stream = await dispatcher.submit(job, **bounds)
+            stream.reader_ends_at = ends_at
             streams.append(stream)
     except BaseException:
         # Also when the client goes: nobody knows of the jobs submitted so far, durable or not.

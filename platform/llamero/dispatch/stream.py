@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from inference.protocol.events import TERMINAL, Event
 from inference.protocol.jobs import GenerationJob, Job
+from inference.relay.limits import Reading
 
 MAX_BUFFERED_EVENTS = 1024
 
@@ -29,6 +30,7 @@ class JobStream:
         self.job = job
         self.num_ahead = 0
         self.wait_seconds: float | None = None
+        self.readings: tuple[Reading, ...] = ()
         self.next_seq = 1
         self.is_ended = False
         self.is_finished = False

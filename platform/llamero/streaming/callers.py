@@ -12,6 +12,7 @@ from django.http import HttpRequest, parse_cookie
 from llamero.accounts.authentication import find_caller_at, read_bearer
 from llamero.accounts.callers import user_owner
 from llamero.accounts.selectors import Caller
+from llamero.accounts.tokens.refusals import TokenRefused
 from llamero.streaming.origins import Scope, read_header
 
 SUBPROTOCOL = "llamero.v1"
@@ -27,7 +28,10 @@ class Identity:
 
     async def renew(self) -> Caller | None:
         """Ask anew: keys are revoked, users leave, sessions end. None if that has happened."""
-        caller = await database_sync_to_async(self._find)()
+        try:
+            caller = await database_sync_to_async(self._find)()
+        except TokenRefused:
+            return None
         return caller if caller is not None and caller.owner == self.caller.owner else None
 
 
@@ -38,7 +42,10 @@ async def identify(find: Callable[[], Caller | None]) -> Identity | None:
 
 
 async def identify_by_key(key: str, address: str) -> Identity | None:
-    """Find whose key this is; None for any key that is not good, or not at this address."""
+    """Find whose key this is; None for any key that is not good, or not at this address.
+
+    Raises TokenRefused for a token of an issuer of ours that does not count.
+    """
     return await identify(lambda: find_caller_at(key, address))
 
 

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from llamero.accounts.models.team import Membership, Team
+from llamero.accounts.models.token_issuer import TokenIssuer
 from llamero.accounts.networks import MAX_NETWORKS, read_networks
 from llamero.accounts.scopes import NEVER_BY_DEFAULT, Scope
 
@@ -62,12 +63,13 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 def _has_owner() -> Q:
-    """Whether user and team may call, and belong together."""
+    """Whether user and team may call, and belong together: so says an issuer with each token."""
     membership = Membership.objects.filter(team=OuterRef("team"), user=OuterRef("user"))
     has_user = Q(user__isnull=True) | Q(user__is_active=True)
     has_team = Q(team__isnull=True) | Q(team__is_active=True)
-    is_member = Q(user__isnull=True) | Q(team__isnull=True) | Q(Exists(membership))
-    return has_user & has_team & is_member
+    is_signed = Q(issuer__enabled=True)
+    is_member = Q(user__isnull=True) | Q(team__isnull=True) | Q(Exists(membership)) | is_signed
+    return has_user & has_team & is_member & (Q(issuer__isnull=True) | is_signed)
 
 
 class ApiKey(models.Model):
@@ -76,6 +78,9 @@ class ApiKey(models.Model):
     ``digest`` is HMAC-SHA256 of the whole key under a numbered pepper. After a rotation the ``old``
     columns hold what the key was before, until ``old_expires_at``: who it is, what it may and what
     it has used stay the same.
+
+    A key with an ``issuer`` has no text: it stands for a user whom that issuer's tokens name, so
+    that all that holds for keys holds for them.
     """
 
     user = models.ForeignKey(
@@ -95,8 +100,17 @@ class ApiKey(models.Model):
     )
     name = models.CharField(max_length=100, help_text="What the key is for.")
     prefix = models.CharField(max_length=8, unique=True, editable=False)
-    digest = models.CharField(max_length=64, unique=True, editable=False)
-    pepper = models.PositiveSmallIntegerField(editable=False)
+    issuer = models.ForeignKey(
+        TokenIssuer,
+        on_delete=models.CASCADE,
+        null=True,
+        editable=False,
+        related_name="api_keys",
+        help_text="Whose tokens open it; else it has a text.",
+    )
+    # Unique, and a key of an issuer has none.
+    digest = models.CharField(max_length=64, unique=True, null=True, editable=False)  # noqa: DJ001
+    pepper = models.PositiveSmallIntegerField(null=True, editable=False)
     old_prefix = models.CharField(max_length=8, blank=True, editable=False)
     # Unique, and most keys have none.
     old_digest = models.CharField(max_length=64, unique=True, null=True, editable=False)  # noqa: DJ001
@@ -147,6 +161,19 @@ class ApiKey(models.Model):
                 violation_error_message="A key needs a user or a team.",
             ),
             models.CheckConstraint(
+                condition=Q(issuer__isnull=True, digest__isnull=False, pepper__isnull=False)
+                | Q(issuer__isnull=False, user__isnull=False, digest=None, old_digest=None),
+                name="key_has_a_text_or_an_issuer",
+            ),
+            models.UniqueConstraint(
+                fields=("issuer", "user"),
+                condition=Q(team=None),
+                name="user_of_an_issuer_once",
+            ),
+            models.UniqueConstraint(
+                fields=("issuer", "user", "team"), name="member_of_an_issuer_once"
+            ),
+            models.CheckConstraint(
                 condition=Q(
                     old_digest__isnull=True, old_pepper__isnull=True, old_expires_at__isnull=True
                 )
@@ -162,7 +189,7 @@ class ApiKey(models.Model):
 
     def clean(self) -> None:
         """Refuse a key of a team for somebody who is no member of it."""
-        if self.user is None or self.team is None:
+        if self.user is None or self.team is None or self.issuer_id is not None:
             return
         if not Membership.objects.filter(team=self.team, user=self.user).exists():
             raise ValidationError({"user": f"{self.user} is no member of {self.team}."})
@@ -170,7 +197,7 @@ class ApiKey(models.Model):
     @property
     def shown_prefix(self) -> str:
         """The part of the key that may be shown."""
-        return f"llm_{self.prefix}_…"
+        return f"llm_{self.prefix}_…" if self.issuer_id is None else "signed tokens"
 
     @property
     def shown_owner(self) -> str:

@@ -35,17 +35,18 @@ _LOOK_SECONDS = 0.05
 async def tell_again(response_id: str, caller: Caller) -> HttpResponseBase:
     """Tell a response's events from the first on; raises LlameroError if there is none."""
     row = await run_in_thread(partial(find_row, response_id, caller))
-    return await tell_events(row, Ending.of(row), outcome_of(row), -1)
+    return await tell_events(row, Ending.of(row), outcome_of(row), caller)
 
 
 async def tell_events(
-    row: StoredResponse, ending: Ending, outcome: Outcome | None, after: int
+    row: StoredResponse, ending: Ending, outcome: Outcome | None, caller: Caller, after: int = -1
 ) -> HttpResponseBase:
     """Tell a response again: from its job as long as that goes on, then from what was stored."""
     writer = ending.recipe.make_writer(after)
     if outcome is None:
         stream = await dispatch.get_dispatcher().attach(row.job, row.owner)
         if stream is not None:
+            stream.reader_ends_at = caller.ends_at
             run = GenerationRun([stream], is_durable=True)
             source = RecordedRun(run, partial(ending.keep, writer))
             return await stream_kept_run(source, writer, None, is_resumed=True)
@@ -88,7 +89,7 @@ class ResponseView(StoredView):
         if not self.row.job:
             message = "Only a response with background: true can be streamed again."
             raise InvalidValue("stream", message)
-        return await tell_events(self.row, self.ending, self.outcome, after)
+        return await tell_events(self.row, self.ending, self.outcome, caller_of(request), after)
 
     async def delete(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Delete it; what still runs for it is stopped."""

@@ -18,7 +18,9 @@ from llamero.errors import InvalidValue, LlameroError
 
 encode_json = msgspec.json.Encoder().encode
 # What ends a reader's connection and not the response.
-PASSING = frozenset({ErrorCode.STREAM_DETACHED, ErrorCode.BROKER_UNAVAILABLE})
+PASSING = frozenset(
+    {ErrorCode.STREAM_DETACHED, ErrorCode.BROKER_UNAVAILABLE, ErrorCode.TOKEN_EXPIRED}
+)
 
 
 class ResponseRecipe(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""Tokens that others sign: read, proved, and told what they mean here."""

@@ -1,0 +1,147 @@
+"""Documents of other servers, read so that nobody can have us call where only we may.
+
+By HTTPS, from public addresses, without redirects or proxies, bounded in size and time. Hosts in
+``settings.INTERNAL_HOSTS`` may have private addresses, and be called without TLS.
+"""
+
+import socket
+import ssl
+import time
+from functools import cache
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+
+MAX_DOCUMENT_BYTES = 512 * 1024
+TIMEOUT_SECONDS = 4.0
+_PORTS = {"https": 443, "http": 80}
+_PIECE_BYTES = 16 * 1024
+
+
+class UnsafeAddress(ValueError):
+    """An address that we do not call. Its text is for the operator."""
+
+
+class FetchFailed(Exception):
+    """A server gave no document. Its text is for the operator, and has nothing of the answer."""
+
+
+def check_address(url: str) -> SplitResult:
+    """Take a URL apart; raises UnsafeAddress for one that must not be called."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise UnsafeAddress("This is no URL.") from None
+    if (
+        parts.scheme not in _PORTS
+        or not parts.hostname
+        or not url.isascii()
+        or not url.isprintable()
+    ):
+        raise UnsafeAddress("This is no https:// URL.")
+    if parts.username is not None or parts.password is not None or parts.fragment or " " in url:
+        raise UnsafeAddress("A URL here has no user, password, fragment or space.")
+    if _is_internal(parts.hostname, port or _PORTS[parts.scheme]):
+        return parts
+    if parts.scheme != "https":
+        raise UnsafeAddress("Must be https://, unless LLAMERO_INTERNAL_HOSTS names the host.")
+    try:
+        address = ip_address(parts.hostname)
+    except ValueError:
+        return parts
+    _check_public(address)
+    return parts
+
+
+def fetch_document(url: str) -> bytes:
+    """Give what a server answers; blocks for a few seconds. Raises UnsafeAddress or FetchFailed."""
+    parts = check_address(url)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    connection = _PinnedConnection(parts, deadline)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        headers = {"Accept": "application/json", "User-Agent": "llamero"}
+        connection.request("GET", target, headers=headers)
+        return _read(connection.getresponse(), connection, deadline)
+    except (OSError, HTTPException) as error:
+        kind = type(error).__name__
+        raise FetchFailed(f"{parts.hostname} could not be asked: {kind}") from error
+    finally:
+        connection.close()
+
+
+def _read(response: HTTPResponse, connection: "_PinnedConnection", deadline: float) -> bytes:
+    if response.status != 200:
+        raise FetchFailed(f"{connection.host} answered {response.status}")
+    pieces, num_bytes = [], 0
+    while piece := response.read1(_PIECE_BYTES):
+        pieces.append(piece)
+        num_bytes += len(piece)
+        if num_bytes > MAX_DOCUMENT_BYTES:
+            raise FetchFailed(f"{connection.host} answered more than {MAX_DOCUMENT_BYTES} bytes")
+        connection.limit(deadline)
+    return b"".join(pieces)
+
+
+class _PinnedConnection(HTTPConnection):
+    """Connects to an address that was looked at: a name cannot lead elsewhere a moment later."""
+
+    def __init__(self, parts: SplitResult, deadline: float) -> None:
+        assert parts.hostname is not None
+        super().__init__(parts.hostname, parts.port or _PORTS[parts.scheme])
+        self._is_secure = parts.scheme == "https"
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        """Look the name up, refuse private addresses, connect."""
+        address = _resolve(self.host, self.port)
+        self.sock = socket.create_connection((address, self.port), _left(self._deadline))
+        if self._is_secure:
+            self.sock = _tls().wrap_socket(self.sock, server_hostname=self.host)
+        self.limit(self._deadline)
+
+    def limit(self, deadline: float) -> None:
+        """Let the next step take what time is left; raises TimeoutError where none is."""
+        # Closed already by what ended the answer.
+        if self.sock is not None:
+            self.sock.settimeout(_left(deadline))
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _resolve(host: str, port: int) -> str:
+    """Give the first address of a host; all of them must be public."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(info[4][0]) for info in found]
+    if not _is_internal(host, port):
+        for address in addresses:
+            _check_public(ip_address(address.partition("%")[0]))
+    return addresses[0]
+
+
+def _check_public(address: IPv4Address | IPv6Address) -> None:
+    embedded = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    for one in (address, embedded):
+        if one is not None and (not one.is_global or one.is_multicast):
+            raise UnsafeAddress("This leads to a private address; see LLAMERO_INTERNAL_HOSTS.")
+
+
+def _is_internal(host: str, port: int) -> bool:
+    shown = f"[{host}]" if ":" in host else host
+    named = {one.lower() for one in settings.INTERNAL_HOSTS}
+    return not named.isdisjoint({shown.lower(), f"{shown}:{port}".lower()})
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
