@@ -6,8 +6,10 @@ import unicodedata
 from django.core.exceptions import ValidationError
 
 MAX_NAME_LENGTH = 128
+MAX_DISPLAY_LENGTH = 255
 _PUBLISHED = re.compile(r"[a-z0-9][a-z0-9._:/-]*\Z")
 _DEPLOYMENT = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
+_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf\Z")
 _FORBIDDEN_PARTS = ("", ".", "..")
 
 
@@ -38,3 +40,25 @@ def validate_deployment_name(name: str) -> None:
 def deployment_name_for(published_name: str) -> str:
     """Derive a deployment name from a published one."""
     return re.sub(r"[^a-z0-9._-]", "-", published_name)
+
+
+def adapter_name_for(file_name: str) -> str:
+    """Derive what requests call an adapter from the name of its file."""
+    stem = file_name.lower().removesuffix(".gguf")
+    name = re.sub(r"[^a-z0-9._-]+", "-", stem).strip("-._")
+    return name[:MAX_NAME_LENGTH] or "adapter"
+
+
+def display_text(file_name: str) -> str:
+    """Give a file's name as harmless text for people: no folders, no controls, no tricks."""
+    last = re.split(r"[/\\]", file_name)[-1]
+    return "".join(one if one.isprintable() else "\ufffd" for one in last)[:MAX_DISPLAY_LENGTH]
+
+
+def shard_names(name: str) -> list[str]:
+    """Give the names of all shards of the set that a name belongs to; else the name alone."""
+    match = _SHARD.match(name)
+    if match is None:
+        return [name]
+    count = int(match["count"])
+    return [f"{match['stem']}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]

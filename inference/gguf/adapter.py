@@ -23,15 +23,20 @@ class AdapterSummary(msgspec.Struct, frozen=True, kw_only=True):
 def validate_adapter(descriptor: int, size_bytes: int) -> AdapterSummary:
     """Check an open file; raises GgufRejected for the first fault found."""
     header = read_header(descriptor, size_bytes)
-    _check_kind(header)
-    check_tensors(header)
-    _check_pairs(header)
+    check_adapter(header)
     return AdapterSummary(
         architecture=header.architecture,
         name=(header.text("general.name") or "")[:200],
         size_bytes=size_bytes,
         num_tensors=len(header.tensors),
     )
+
+
+def check_adapter(header: Header) -> None:
+    """Check all that an adapter can be checked for without its model; raises GgufRejected."""
+    _check_kind(header)
+    check_tensors(header)
+    _check_pairs(header)
 
 
 def _check_kind(header: Header) -> None:

@@ -44,17 +44,21 @@ class Stage:
 
 INSPECTION = Stage("inference.gguf.inspect", 60.0, "inspector_crashed")
 ADAPTER_INSPECTION = Stage("inference.gguf.inspect_adapter", 60.0, "inspector_crashed")
+FILE_INSPECTION = Stage("inference.gguf.inspect_file", 60.0, "inspector_crashed")
 PROBE = Stage("inference.gguf.probe", 120.0, "probe_crashed")
+# Behind the files of a probe: the last of them is an adapter.
+WITH_ADAPTER = "with-adapter"
 
 
-def run_stage(stage: Stage, descriptors: Sequence[int]) -> bytes:
+def run_stage(stage: Stage, descriptors: Sequence[int], *more: str) -> bytes:
     """Run a stage over open files (first shard first); give its facts as JSON.
 
+    ``more`` are arguments behind the files.
     Raises GgufRejected with the child's verdict, or with the stage's crash code if it died.
     """
     command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(_ROOT), stage.module]
     process = subprocess.Popen(
-        [*command, *map(str, descriptors)],
+        [*command, *map(str, descriptors), *more],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

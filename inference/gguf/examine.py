@@ -9,8 +9,16 @@ from pathlib import Path
 import msgspec
 
 from inference.gguf.adapter import AdapterSummary
-from inference.gguf.child import ADAPTER_INSPECTION, INSPECTION, PROBE, run_stage
+from inference.gguf.child import (
+    ADAPTER_INSPECTION,
+    FILE_INSPECTION,
+    INSPECTION,
+    PROBE,
+    WITH_ADAPTER,
+    run_stage,
+)
 from inference.gguf.header import HEADER_BYTES
+from inference.gguf.recognise import FileFacts
 from inference.gguf.summary import ModelSummary
 from inference.gguf.verdict import GgufRejected
 
@@ -47,6 +55,21 @@ def inspect_files(paths: Sequence[Path]) -> ModelSummary:
         return msgspec.json.decode(run_stage(INSPECTION, descriptors), type=ModelSummary)
 
 
+def inspect_file(path: Path, size_bytes: int) -> FileFacts | None:
+    """Say what a file is that will have ``size_bytes``; None while its header is not all there.
+
+    Raises GgufRejected for what cannot become a good file, whatever comes.
+    """
+    with _open_all([path]) as descriptors:
+        try:
+            answer = run_stage(FILE_INSPECTION, descriptors, str(size_bytes))
+        except GgufRejected as error:
+            if error.code == "shrank" and os.fstat(descriptors[0]).st_size < size_bytes:
+                return None
+            raise
+    return msgspec.json.decode(answer, type=FileFacts)
+
+
 def inspect_adapter(path: Path) -> AdapterSummary:
     """Read and check an adapter's header in a process of its own; raises GgufRejected."""
     with _open_all([path]) as descriptors:
@@ -58,6 +81,12 @@ def probe_files(paths: Sequence[Path]) -> None:
     """Load the model in a process of its own and decode a token; raises GgufRejected."""
     with _open_all(paths) as descriptors:
         run_stage(PROBE, descriptors)
+
+
+def probe_adapter(paths: Sequence[Path], adapter: Path) -> None:
+    """Load a model with an adapter, likewise, and decode a token under it; raises GgufRejected."""
+    with _open_all([*paths, adapter]) as descriptors:
+        run_stage(PROBE, descriptors, WITH_ADAPTER)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """The probe: a process that loads checked files with llama.cpp and decodes one token.
 
-Run by inference.gguf.child with the descriptors as arguments; never imported elsewhere, because
-a hostile file may kill it.
+Run by inference.gguf.child with the descriptors as arguments, and ``with-adapter`` behind them if
+the last one is an adapter; never imported elsewhere, because a hostile file may kill it.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import sys
 
 import llama_cpp
 
-from inference.gguf.child import Verdict, answer
+from inference.gguf.child import WITH_ADAPTER, Verdict, answer
 from inference.gguf.limits import GIB, die_with_parent, limit_process
 from inference.gguf.verdict import GgufRejected
 
@@ -38,21 +38,23 @@ def _keep_errors(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
 def main(arguments: list[str]) -> int:
     """Probe the descriptors named by the arguments; give the exit status."""
     die_with_parent()
-    descriptors = [int(argument) for argument in arguments]
+    has_adapter = arguments[-1] == WITH_ADAPTER
+    descriptors = [int(argument) for argument in arguments if argument != WITH_ADAPTER]
     size_bytes = sum(os.fstat(fd).st_size for fd in descriptors)
     # Weights may be there twice: mapped, and repacked for this CPU. GPU builds map far more.
     space = None if llama_cpp.llama_supports_gpu_offload() else 2 * size_bytes + 2 * GIB
     limit_process(address_space_bytes=space, cpu_seconds=CPU_SECONDS, max_open_files=2048)
     llama_cpp.llama_log_set(_keep_errors, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
+    paths = [f"/dev/fd/{fd}" for fd in descriptors]
     try:
-        _probe([f"/dev/fd/{fd}" for fd in descriptors])
+        _probe(paths[:-1], paths[-1]) if has_adapter else _probe(paths, None)
     except GgufRejected as error:
         return answer(Verdict(verdict="rejected", code=error.code, reason=error.reason))
     return answer(Verdict(verdict="ok"))
 
 
-def _probe(paths: list[str]) -> None:
+def _probe(paths: list[str], adapter: str | None) -> None:
     parameters = llama_cpp.llama_model_default_params()
     parameters.n_gpu_layers = 0
     parameters.use_mmap = True
@@ -67,7 +69,11 @@ def _probe(paths: list[str]) -> None:
     vocab = llama_cpp.llama_model_get_vocab(model)
     for text in TEXTS:
         _tokenize(vocab, text.encode())
+    # Before any context: contexts are made with room for what adapters add.
+    loaded = _load_adapter(model, adapter) if adapter else None
     context = _make_context(model)
+    if loaded is not None:
+        _apply_adapter(context, loaded)
     _decode_one(model, vocab, context)
 
 
@@ -83,6 +89,19 @@ def _tokenize(vocab: object, text: bytes) -> list[int]:
     if count < 0:
         raise _failed("the tokenizer gives more tokens than bytes")
     return list(tokens[:count])
+
+
+def _load_adapter(model: object, path: str) -> object:
+    adapter = llama_cpp.llama_adapter_lora_init(model, path.encode())
+    if not adapter:
+        raise _failed("llama.cpp refuses to load the adapter beside its model")
+    return adapter
+
+
+def _apply_adapter(context: object, adapter: object) -> None:
+    handles = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter)
+    if llama_cpp.llama_set_adapters_lora(context, handles, 1, (ctypes.c_float * 1)(1.0)):
+        raise _failed("the adapter does not fit the model")
 
 
 def _make_context(model: object) -> object:

@@ -84,7 +84,9 @@ class BoundedReader:
         while done < wanted:
             part = os.pread(self._fd, wanted - done, self.position + done)
             if not part:
-                raise GgufRejected("truncated", "The file shrank while it was read.", self.position)
+                raise GgufRejected(
+                    "shrank", "The file is shorter than it was said to be.", self.position
+                )
             parts.append(part)
             done += len(part)
         self._window = b"".join(parts)

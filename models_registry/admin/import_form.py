@@ -1,6 +1,5 @@
 """What the import page asks, and which files it may touch."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,14 @@ from unfold.widgets import (
 
 from models_registry.models import Model
 from models_registry.models.model import KIND_CHOICES
-from models_registry.names import MAX_NAME_LENGTH, normalize_name, validate_published_name
+from models_registry.names import (
+    MAX_NAME_LENGTH,
+    normalize_name,
+    shard_names,
+    validate_published_name,
+)
 
 MAX_LISTED_FILES = 500
-_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf\Z")
 
 
 def list_importable_files() -> list[Path]:
@@ -32,12 +35,8 @@ def list_importable_files() -> list[Path]:
 
 def find_shards(path: Path) -> list[Path]:
     """Give all shards of the set that ``path`` names, those that are there; else ``path`` alone."""
-    match = _SHARD.match(path.name)
-    if match is None:
-        return [path]
-    count = int(match["count"])
-    names = (f"{match['stem']}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1))
-    return [shard for name in names if (shard := path.with_name(name)).exists()] or [path]
+    shards = (path.with_name(name) for name in shard_names(path.name))
+    return [shard for shard in shards if shard.exists()] or [path]
 
 
 class ImportForm(forms.Form):

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -12,13 +12,16 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from inference.gguf.build import engine_build
 from inference.gguf.examine import inspect_files, probe_files
 from inference.gguf.summary import ModelSummary
 from inference.gguf.verdict import GgufRejected
 from inference.protocol.replicas import ModelKind
 from models_registry.models import FileRole, Model, ModelVersion, VersionFile, VersionState
 from models_registry.models.version import UNDER_WAY
+from models_registry.names import display_text
 from models_registry.services.store import (
+    Source,
     place_file,
     remove_unused_files,
     stage_file,
@@ -27,7 +30,6 @@ from models_registry.services.store import (
 from models_registry.services.versions import add_version, make_current, move_version
 
 logger = logging.getLogger(__name__)
-MAX_DISPLAY_NAME = 255
 STALE_AFTER = timedelta(hours=6)
 
 
@@ -65,7 +67,7 @@ def import_model_files(
         owned_by=owned_by,
         is_new_version=is_new_version,
     )
-    finish_import(version=version, paths=paths, are_ours=are_ours)
+    finish_import(version=version, sources=[Source(path, is_ours=are_ours) for path in paths])
     return version
 
 
@@ -112,7 +114,7 @@ def reject_stale_imports() -> int:
     oldest = timezone.now() - STALE_AFTER
     stale = ModelVersion.objects.filter(state__in=UNDER_WAY, updated_at__lt=oldest)
     for version in stale:
-        _reject(version, "The import was interrupted. Import the file again.")
+        reject_version(version, "The import was interrupted. Import the file again.")
     return len(stale)
 
 
@@ -125,9 +127,8 @@ def refresh_facts() -> int:
     for version in ModelVersion.objects.filter(state=VersionState.READY).exclude(
         facts__has_key="memory"
     ):
-        uses = version.files.filter(role=FileRole.WEIGHTS).select_related("file")
         try:
-            summary = inspect_files([use.file.path for use in uses.order_by("position")])
+            summary = inspect_files(weights_of(version))
         except GgufRejected as error:
             logger.warning("the header of %s cannot be read again: %s", version, error.reason)
             continue
@@ -148,28 +149,28 @@ def inspect_sources(paths: Sequence[Path]) -> ModelSummary:
         raise ImportRejected(error) from error
 
 
-def finish_import(*, version: ModelVersion, paths: Sequence[Path], are_ours: bool = False) -> None:
+def finish_import(*, version: ModelVersion, sources: Sequence[Source]) -> None:
     """Store the files of a version and examine what was stored; make it current if all is well.
 
-    Raises ImportRejected after recording it: the version is then rejected, with the reason.
+    The weights are those that it was begun with, in the same order; projectors are kept beside
+    them. Raises ImportRejected after recording it: the version is then rejected, with the reason.
     """
     try:
-        _store_files(version, paths, are_ours)
+        _store_files(version, sources)
         examine_version(version=version)
     except GgufRejected as error:
-        _reject(version, f"{error.reason} ({error.code})")
+        reject_version(version, f"{error.reason} ({error.code})")
         raise ImportRejected(error) from error
     except Exception as error:
         words = error.messages[0] if isinstance(error, ValidationError) else type(error).__name__
-        _reject(version, f"The import failed: {words}")
+        reject_version(version, f"The import failed: {words}")
         raise
     make_current(version=version)
 
 
 def examine_version(*, version: ModelVersion) -> None:
     """Inspect and probe the stored files of a version, up to state ready; raises GgufRejected."""
-    uses = version.files.select_related("file").order_by("position")
-    stored = [use.file.path for use in uses]
+    stored = weights_of(version)
     move_version(version=version, state=VersionState.INSPECTING)
     summary = inspect_files(stored)
     if list(summary.file_order) != list(range(len(stored))):
@@ -178,30 +179,38 @@ def examine_version(*, version: ModelVersion) -> None:
     version.save(update_fields=["facts", "updated_at"])
     move_version(version=version, state=VersionState.PROBING)
     probe_files(stored)
+    version.probed_build = engine_build()
+    version.save(update_fields=["probed_build", "updated_at"])
     move_version(version=version, state=VersionState.READY)
 
 
-def _store_files(version: ModelVersion, paths: Sequence[Path], are_ours: bool) -> None:
+def weights_of(version: ModelVersion) -> list[Path]:
+    """Give where a version's weights lie, the first shard first."""
+    uses = version.files.filter(role=FileRole.WEIGHTS).select_related("file")
+    return [use.file.path for use in uses.order_by("position")]
+
+
+def _store_files(version: ModelVersion, sources: Sequence[Source]) -> None:
     """Copy first (slow, no lock, no transaction), then place and register all files at once."""
+    weights = [source for source in sources if source.role == FileRole.WEIGHTS]
+    others = [source for source in sources if source.role != FileRole.WEIGHTS]
+    ordered = [*(weights[index] for index in version.facts["file_order"]), *others]
+    positions: Counter[FileRole] = Counter()
     with contextlib.ExitStack() as stack:
-        staged = [stack.enter_context(stage_file(path, is_ours=are_ours)) for path in paths]
+        staged = [stack.enter_context(stage_file(source)) for source in ordered]
         with store_lock(), transaction.atomic():
-            for position, index in enumerate(version.facts["file_order"]):
+            for source, file in zip(ordered, staged, strict=True):
                 VersionFile.objects.create(
                     version=version,
-                    file=place_file(staged[index]),
-                    position=position,
-                    display_name=_display_name(paths[index]),
+                    file=place_file(file, source.owner),
+                    role=source.role,
+                    position=positions[source.role],
+                    display_name=display_text(source.name or source.path.name),
                 )
+                positions[source.role] += 1
 
 
-def _display_name(path: Path) -> str:
-    """Give a file's name as harmless text for people."""
-    name = os.fsencode(path.name).decode(errors="replace")
-    return "".join(char if char.isprintable() else "\ufffd" for char in name)[:MAX_DISPLAY_NAME]
-
-
-def _reject(version: ModelVersion, reason: str) -> None:
+def reject_version(version: ModelVersion, reason: str) -> None:
     """Record why a version cannot be served, and give its disk space back."""
     # A version that somebody deleted meanwhile cannot move, and need not.
     with contextlib.suppress(ValidationError):

@@ -1,6 +1,7 @@
 """Where blobs lie: a content-addressed folder of read-only files, changed under a lock."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -16,7 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from inference.gguf.examine import open_regular
-from models_registry.models import DeploymentAdapter, ModelFile, VersionFile
+from models_registry.models import DeploymentAdapter, FileRole, ModelFile, Upload, VersionFile
 
 CHUNK_BYTES = 8 * 1024 * 1024
 # A blob without a row may belong to an import that is about to commit.
@@ -31,6 +32,23 @@ class StagedFile:
     path: Path
     sha256: str
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to be stored, and how: copied, or linked, or moved if ``is_ours`` alone.
+
+    ``name`` is what people call it. ``sha256`` is the hash of a file of ours that was computed
+    since the last byte was written. ``owner`` is whose quota it counts against.
+    """
+
+    path: Path
+    name: str = ""
+    role: FileRole = FileRole.WEIGHTS
+    is_ours: bool = False
+    is_linked: bool = False
+    sha256: str = ""
+    owner: str = ""
 
 
 def store_folder() -> Path:
@@ -49,21 +67,27 @@ def store_lock() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stage_file(source: Path, *, is_ours: bool = False) -> Iterator[StagedFile]:
-    """Copy a file into the store's staging folder, hashing what was copied.
+def stage_file(source: Source) -> Iterator[StagedFile]:
+    """Bring a file into the store's staging folder, and hash what is there then.
 
-    With ``is_ours`` the file is moved instead: only for files that nobody else can write. The
-    staged file is removed at the end unless it has been placed.
+    Files that nobody else can write are moved instead of copied; one whose hash is known stays
+    where it is until it is placed, so that a crash loses nothing. What was staged is removed at
+    the end unless it has been placed.
     """
+    if source.is_ours and source.sha256:
+        yield _take_hashed(source)
+        return
     folder = store_folder() / ".staging"
     folder.mkdir(exist_ok=True, mode=0o700)
     staged = folder / uuid.uuid4().hex
     try:
-        with open_regular(source) as fd:
-            _check_room(os.fstat(fd).st_size)
-            if is_ours:
-                source.rename(staged)
+        with open_regular(source.path) as fd:
+            if source.is_ours:
+                source.path.rename(staged)
+            elif source.is_linked:
+                _link(source.path, staged)
             else:
+                _check_room(os.fstat(fd).st_size)
                 _copy(fd, staged)
         staged.chmod(0o444)
         yield StagedFile(staged, hash_file(staged), staged.stat().st_size)
@@ -73,15 +97,25 @@ def stage_file(source: Path, *, is_ours: bool = False) -> Iterator[StagedFile]:
         staged.unlink(missing_ok=True)
 
 
-def place_file(staged: StagedFile) -> ModelFile:
+def place_file(staged: StagedFile, owner: str = "") -> ModelFile:
     """Move a staged file to its place, give its row; needs ``store_lock`` and a transaction."""
     file, _ = ModelFile.objects.get_or_create(
-        sha256=staged.sha256, defaults={"size_bytes": staged.size_bytes}
+        sha256=staged.sha256, defaults={"size_bytes": staged.size_bytes, "owner": owner}
     )
     file.path.parent.mkdir(exist_ok=True)
     if not file.path.exists():
         staged.path.rename(file.path)
     return file
+
+
+def _take_hashed(source: Source) -> StagedFile:
+    """Take a file of ours as it lies, or the blob that it became before a crash."""
+    blob = ModelFile(sha256=source.sha256).path
+    path = source.path if source.path.exists() else blob
+    with contextlib.suppress(FileNotFoundError):
+        path.chmod(0o444)
+        return StagedFile(path, source.sha256, path.stat().st_size)
+    raise ValidationError(f"The file {source.name} is gone.", code="store")
 
 
 def hash_file(path: Path) -> str:
@@ -107,10 +141,16 @@ def remove_unused_files() -> int:
 
 
 def _unused_files() -> QuerySet[ModelFile]:
-    # Two subqueries, since rows of an outer join cannot be locked.
-    return ModelFile.objects.exclude(pk__in=VersionFile.objects.values("file")).exclude(
-        pk__in=DeploymentAdapter.objects.values("file")
+    # Subqueries, since rows of an outer join cannot be locked.
+    users = (
+        VersionFile.objects.values("file"),
+        DeploymentAdapter.objects.values("file"),
+        Upload.objects.exclude(stored_file=None).values("stored_file"),
     )
+    unused = ModelFile.objects.all()
+    for used in users:
+        unused = unused.exclude(pk__in=used)
+    return unused
 
 
 def _remove_orphans() -> int:
@@ -129,6 +169,19 @@ def _check_room(size_bytes: int) -> None:
     usage = os.statvfs(store_folder())
     if size_bytes > usage.f_bavail * usage.f_frsize:
         raise ValidationError("There is not enough disk space to store the file.", code="no_space")
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name: no copy, but whoever may change the first changes both."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        words = (
+            "The file is on another disk than the models"
+            if error.errno == errno.EXDEV
+            else (f"The file cannot be linked ({error.strerror})")
+        )
+        raise ValidationError(f"{words}: have it copied.", code="link") from error
 
 
 def _copy(fd: int, target: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models_registry.rooms import Room
-from models_registry.services import importing
+from models_registry.services import adapters, importing
 from tests.models_registry import fake_rooms
 
 
@@ -25,6 +25,7 @@ def home(tmp_path: Path, settings: Any) -> Path:
 def quick_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the native probe, which has tests of its own."""
     monkeypatch.setattr(importing, "probe_files", lambda paths: None)
+    monkeypatch.setattr(adapters, "probe_adapter", lambda paths, adapter: None)
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,12 @@ from django.urls import reverse
 from models_registry.models import Deployment, ModelFile
 from models_registry.selectors import estimate_deployment, list_deployment_targets
 from models_registry.services.adapters import add_adapter
-from models_registry.services.store import remove_unused_files
+from models_registry.services.store import Source, remove_unused_files
 from tests.models_registry.factories import make_deployment, make_facts, make_model, make_version
 from tests.models_registry.test_admin import form_data
 from tests.tiny_lora import write_lora
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("home")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("home", "quick_probe")]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def lora(tmp_path: Path) -> Path:
 
 def test_an_added_adapter_reaches_the_replicas(deployment: Deployment, lora: Path) -> None:
     without = estimate_deployment(deployment)
-    adapter = add_adapter(deployment=deployment, path=lora, name="polite", scale=0.5)
+    adapter = add_adapter(deployment=deployment, source=Source(lora), name="polite", scale=0.5)
     (target,) = list_deployment_targets()
     assert (target.generation, target.loras) == (2, (adapter.spec,))
     assert Path(adapter.spec.file).read_bytes() == lora.read_bytes()
@@ -50,18 +50,18 @@ def test_an_added_adapter_reaches_the_replicas(deployment: Deployment, lora: Pat
 
 def test_adapters_keep_their_order_and_names(deployment: Deployment, lora: Path) -> None:
     for name in ("b", "a"):
-        add_adapter(deployment=deployment, path=lora, name=name)
+        add_adapter(deployment=deployment, source=Source(lora), name=name)
     assert [one.name for one in list_deployment_targets()[0].loras] == ["b", "a"]
     with pytest.raises(ValidationError, match="has an adapter a already: choose another name"):
-        add_adapter(deployment=deployment, path=lora, name="a")
+        add_adapter(deployment=deployment, source=Source(lora), name="a")
     with pytest.raises(ValidationError):
-        add_adapter(deployment=deployment, path=lora, name="../a")
+        add_adapter(deployment=deployment, source=Source(lora), name="../a")
 
 
 def test_a_file_of_an_adapter_is_kept_until_the_last_goes(
     deployment: Deployment, lora: Path
 ) -> None:
-    adapter = add_adapter(deployment=deployment, path=lora, name="polite")
+    adapter = add_adapter(deployment=deployment, source=Source(lora), name="polite")
     assert remove_unused_files() == 0
     adapter.delete()
     assert remove_unused_files() == 1
@@ -74,9 +74,9 @@ def test_what_is_no_adapter_of_the_model_is_refused(
     other = tmp_path / "other.gguf"
     write_lora(other, seed=1, architecture="qwen2")
     with pytest.raises(ValidationError, match="qwen2"):
-        add_adapter(deployment=deployment, path=other, name="x")
+        add_adapter(deployment=deployment, source=Source(other), name="x")
     with pytest.raises(ValidationError, match="adapter"):
-        add_adapter(deployment=deployment, path=tiny_model_path, name="x")
+        add_adapter(deployment=deployment, source=Source(tiny_model_path), name="x")
     assert not deployment.adapters.exists()
 
 
@@ -93,7 +93,7 @@ def test_changing_the_list_replaces_replicas(
     lora: Path,
     django_capture_on_commit_callbacks: Any,
 ) -> None:
-    adapter = add_adapter(deployment=deployment, path=lora, name="polite")
+    adapter = add_adapter(deployment=deployment, source=Source(lora), name="polite")
     url = reverse("admin:models_registry_deployment_change", args=[deployment.pk])
     rows = {
         "adapters-TOTAL_FORMS": 1,

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from models_registry.models import Deployment
 from models_registry.services.adapters import add_adapter
+from models_registry.services.store import Source
 
 
 class Command(BaseCommand):
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         try:
             adapter = add_adapter(
                 deployment=deployment,
-                path=options["path"],
+                source=Source(options["path"]),
                 name=options["name"],
                 scale=options["scale"],
             )

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 LINGER_SECONDS = 2.0
 STATUS_WORDS = {
     400: b"Bad Request",
+    404: b"Not Found",
     408: b"Request Timeout",
     413: b"Content Too Large",
     431: b"Request Header Fields Too Large",

@@ -6,15 +6,16 @@ from io import BytesIO
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar
 
-from llamero.api.paths import UPLOAD_PATH
+from llamero.api.paths import CHUNK_PATH, UPLOAD_PATH
 from llamero.errors import LlameroError
 from llamero.request_ids import REQUEST_ID_HEADER, make_request_id, naming_request
 from llamero.serve.direct import DirectRequest
 from llamero.serve.refusals import error_body, refuse
+from models_registry.incoming_ids import is_incoming_id
 
 # A request may take a second more than arrival_seconds for each so many bytes of its body.
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
-_UPLOAD = UPLOAD_PATH.encode()
+_UPLOAD, _CHUNK = UPLOAD_PATH.encode(), CHUNK_PATH.encode()
 _FORWARDED_FOR = b"X-Forwarded-For"
 _SERVER = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
@@ -31,12 +32,14 @@ def path_of(target: bytes) -> bytes:
 class LimitedRequest(DirectRequest):
     """A request whose body may not pass ``max_body_bytes`` nor dawdle; refusals close the line.
 
-    Files may have ``max_upload_bytes``. They are written to ``upload_folder`` as they come, and
-    handed on as ``upload``, an open file without a name.
+    Files may have ``max_upload_bytes``, pieces of models' files ``max_chunk_bytes``. They are
+    written to ``upload_folder`` as they come, and handed on as ``upload``, an open file without a
+    name. A piece for an upload that cannot be ours is refused before any of it comes.
     """
 
     max_body_bytes = 4 * 2**20
     max_upload_bytes = 4 * 2**20
+    max_chunk_bytes = 4 * 2**20
     upload_folder: ClassVar[str | None] = None
     arrival_seconds = 20
     allowed_origins: ClassVar[frozenset[str]] = frozenset()
@@ -56,9 +59,12 @@ class LimitedRequest(DirectRequest):
     def gotLength(self, length: int | None) -> None:
         """Refuse a declared length that is too large before the body comes."""
         super().gotLength(length)
-        self._is_upload = self._is_for_files()
+        if self._is_for_nobody():
+            self._refuse(404, "There is no such upload.", "upload_not_found")
+            return
+        self._is_upload = bool(most_bytes := self._most_file_bytes())
         if self._is_upload:
-            self._most_bytes = self.max_upload_bytes
+            self._most_bytes = most_bytes
             self.content.close()
             self.content = TemporaryFile(dir=self.upload_folder)  # noqa: SIM115
         if length is not None and length > self._most_bytes:
@@ -116,10 +122,25 @@ class LimitedRequest(DirectRequest):
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
         self.handle_reply({"type": "http.response.body", "body": document})
 
-    def _is_for_files(self) -> bool:
-        """Tell whether a file comes; while a request is read its channel knows the address."""
-        target = path_of(self.channel._path).partition(b"?")[0]
-        return bool(self.channel._command == b"POST" and target == _UPLOAD)
+    def _target(self) -> bytes:
+        """Give the path; while a request is read its channel knows the address."""
+        return path_of(self.channel._path).partition(b"?")[0]
+
+    def _most_file_bytes(self) -> int:
+        """Tell how much may come of a file; 0 where none comes."""
+        command, target = self.channel._command, self._target()
+        if command == b"POST" and target == _UPLOAD:
+            return self.max_upload_bytes
+        if command == b"PATCH" and target.startswith(_CHUNK):
+            return self.max_chunk_bytes
+        return 0
+
+    def _is_for_nobody(self) -> bool:
+        """Tell whether a piece comes for an upload of a name that we never gave."""
+        target = self._target()
+        if self.channel._command != b"PATCH" or not target.startswith(_CHUNK):
+            return False
+        return not is_incoming_id(target.removeprefix(_CHUNK).decode("latin-1"))
 
     def _keep_last_hop(self) -> None:
         """Keep the last address of X-Forwarded-For: it is the proxy's, the others are anybody's."""

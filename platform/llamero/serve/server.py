@@ -34,8 +34,8 @@ FILE_AHEAD_BYTES, FILE_STEP_SECONDS = 2**20, 0.01
 class ServeOptions:
     """Where to listen and what to let in. ``is_behind_proxy`` believes X-Forwarded-For.
 
-    Files may have ``max_upload_bytes``, and are written to ``upload_folder`` while they come. Pages
-    of ``allowed_origins`` may read why a request was refused. ``drain_seconds`` is how long
+    Files may have ``max_upload_bytes``, pieces of models' files ``max_chunk_bytes``; both are
+    written to ``upload_folder`` while they come. Pages of ``allowed_origins`` may read why a request was refused. ``drain_seconds`` is how long
     requests that run may go on when the server is told to stop.
     """
 
@@ -43,6 +43,7 @@ class ServeOptions:
     port: int
     max_body_bytes: int
     max_upload_bytes: int = 4 * 2**20
+    max_chunk_bytes: int = 4 * 2**20
     upload_folder: str | None = None
     arrival_seconds: int = 20
     allowed_origins: frozenset[str] = frozenset()
@@ -158,6 +159,7 @@ def serve(
     """
     LimitedRequest.max_body_bytes = options.max_body_bytes
     LimitedRequest.max_upload_bytes = options.max_upload_bytes
+    LimitedRequest.max_chunk_bytes = options.max_chunk_bytes
     LimitedRequest.upload_folder = options.upload_folder
     LimitedRequest.arrival_seconds = options.arrival_seconds
     LimitedRequest.allowed_origins = options.allowed_origins

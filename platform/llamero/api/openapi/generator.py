@@ -9,6 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from llamero.api.openapi import (
     answers_anthropic,
     answers_batches,
+    answers_imports,
     answers_native,
     answers_openai,
     answers_responses,
@@ -30,6 +31,7 @@ COMPONENTS: dict[str, Schema] = {
         answers_anthropic,
         answers_native,
         answers_batches,
+        answers_imports,
     )
     for name, schema in answers.COMPONENTS.items()
 }

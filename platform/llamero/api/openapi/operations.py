@@ -11,6 +11,8 @@ from llamero.api.batches.batches import BatchesView, BatchView, CancelBatchView
 from llamero.api.batches.files import FileContentView, FilesView, FileView
 from llamero.api.conversations import ConversationLookupView, ConversationStreamView
 from llamero.api.health import LiveView, ReadyView
+from llamero.api.model_imports.imports import ImportsView, ImportView
+from llamero.api.model_imports.uploads import UploadsView, UploadView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -95,6 +97,7 @@ _RESUMABLE = _header(
 _CONVERSATION = _header(
     "X-Conversation-Id", "The stream can be resumed, and is the last one of this name."
 )
+_TUS = _header("Tus-Resumable", "The version of tus.", one_of("1.0.0"))
 _LAST_EVENT = _header("Last-Event-ID", "The id of the last event the client has.")
 _POSTED = (_KEY,)
 _STREAMED = (_KEY, _RESUMABLE, _CONVERSATION)
@@ -111,6 +114,7 @@ TAGS = (
     _TOKENS,
     _MODELS,
     _BATCHES,
+    _IMPORTS,
     _RUNS,
     _SERVER,
     BELOW_A_MODEL,
@@ -122,6 +126,7 @@ TAGS = (
     "Tokens and templates",
     "Models",
     "Files and batches",
+    "Imports of models",
     "Runs",
     "Server",
     "Below a model's name",
@@ -336,6 +341,41 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     (CancelBatchView, "POST"): Operation(
         "Stop a batch; what is answered is kept.", _BATCHES, ref("Batch"), parameters=_POSTED
     ),
+    (UploadsView, "POST"): Operation(
+        "Begin to upload a model's file by tus 1.0; the answer's Location is where its bytes go.",
+        _IMPORTS,
+        parameters=(
+            _TUS,
+            _header("Upload-Length", "How many bytes the file has.", COUNT),
+            _header("Upload-Metadata", "`filename`, `sha256`, `import`, `model`; in base64."),
+        ),
+    ),
+    (UploadsView, "GET"): Operation(
+        "Tell whether a file of some size may be here already.",
+        _IMPORTS,
+        ref("ModelUploadSize"),
+        parameters=(_query("size", "The file's size in bytes.", COUNT),),
+    ),
+    (UploadView, "GET"): Operation("Describe an upload.", _IMPORTS, ref("ModelUpload")),
+    (UploadView, "PATCH"): Operation(
+        "Send a piece of a file.",
+        _IMPORTS,
+        parameters=(
+            _TUS,
+            _header("Upload-Offset", "Where the piece begins.", COUNT),
+            _header("Upload-Checksum", "`sha256` or `sha1`, and the piece's digest in base64."),
+        ),
+    ),
+    (UploadView, "DELETE"): Operation("Give an upload up.", _IMPORTS, parameters=(_TUS,)),
+    (ImportsView, "POST"): Operation(
+        "Begin an import; the server fetches its `sources`.", _IMPORTS, ref("ModelImport")
+    ),
+    (ImportsView, "GET"): Operation("List imports.", _IMPORTS, ref("ModelImportList")),
+    (ImportView, "GET"): Operation("Tell how far an import is.", _IMPORTS, ref("ModelImport")),
+    (ImportView, "POST"): Operation(
+        "Say what an import is to become.", _IMPORTS, ref("ModelImport")
+    ),
+    (ImportView, "DELETE"): Operation("Take an import back.", _IMPORTS),
     (RunEventsView, "GET"): Operation(
         "Go on with a resumable stream, in the shape it began in.",
         _RUNS,

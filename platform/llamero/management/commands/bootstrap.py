@@ -30,6 +30,8 @@ class Command(BaseCommand):
         home = Home(settings.HOME)
         call_command("migrate", interactive=False, verbosity=0, stdout=self.stdout)
         self.stdout.write("the database is up to date")
+        # Before anything can load them.
+        call_command("probe_models", stdout=self.stdout)
         if first_run.make_admin(home):
             self.stdout.write(f"made the user admin; its password is in {home.admin_password}")
         # Off where an operator brings their own models.

@@ -36,6 +36,7 @@ class Command(BaseCommand):
                 max_body_bytes=settings.MAX_BODY_BYTES,
                 # A form has a little more than the file in it.
                 max_upload_bytes=settings.MAX_FILE_BYTES + 2**16,
+                max_chunk_bytes=settings.MAX_CHUNK_BYTES,
                 upload_folder=str(incoming_folder()),
                 arrival_seconds=settings.ARRIVAL_SECONDS,
                 allowed_origins=frozenset(settings.CORS_ALLOWED_ORIGINS),

@@ -1,0 +1,1 @@
+"""Files that the server fetches by itself, from addresses that users give."""

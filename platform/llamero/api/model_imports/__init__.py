@@ -1,0 +1,1 @@
+"""Bring models in: files by tus, or from elsewhere, and what they are to become."""
