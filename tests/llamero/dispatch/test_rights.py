@@ -1,6 +1,7 @@
 """Who loses the right to call loses what they have open."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -76,6 +77,24 @@ async def test_a_lost_message_costs_a_moment(dispatcher, replica, monkeypatch):
     num_asked = len(reviewing.asked)
     await asyncio.sleep(0.05)
     assert len(reviewing.asked) == num_asked
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+async def test_what_is_read_with_a_token_ends_with_it_and_durable_work_goes_on(
+    dispatcher, replica, monkeypatch, is_durable
+):
+    monkeypatch.setattr(rights, "REVIEW_SECONDS", 0.02)
+    stream = await submit(dispatcher, "key:1", is_durable=is_durable)
+    other = await submit(dispatcher, "key:1")
+    stream.reader_ends_at = time.time() + 0.05
+    replica.take(), replica.take()
+    [end] = await read(stream)
+    assert end.code == ErrorCode.TOKEN_EXPIRED
+    await stream.close()
+    stopped = set() if is_durable else {stream.job.id.encode()}
+    await until(lambda: replica.redis.smembers("lm:cancel:chat-1") == stopped)
+    assert not other.is_ended
+    await other.close()
 
 
 async def test_nothing_ends_by_a_message_alone(dispatcher, replica, monkeypatch):

@@ -12,6 +12,7 @@ from django.test import Client
 from llamero import dispatch
 from llamero.accounts.selectors import recent_callers
 from llamero.accounts.services import IssuedKey, issue_api_key
+from llamero.accounts.tokens.issuers import recent_issuers
 from llamero.api.model_choice import recent_lists, recent_models
 from llamero.streaming.routing import websocket_application
 from models_registry.models import Deployment, Model, ModelVersion
@@ -24,7 +25,7 @@ OWN_ORIGIN = (b"origin", b"http://localhost")
 @pytest.fixture(autouse=True)
 def fresh_caches() -> None:
     """Let no test see what another one looked up."""
-    for cache in (recent_callers, recent_models, recent_lists):
+    for cache in (recent_callers, recent_issuers, recent_models, recent_lists):
         cache.clear()
 
 
