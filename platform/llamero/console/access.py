@@ -26,6 +26,12 @@ STRICT_POLICY = "; ".join(
 )
 
 
+def may_see_overview(user: Any) -> bool:
+    """Whether somebody may see how deployments and nodes are doing."""
+    is_staff = user.is_authenticated and user.is_active and user.is_staff
+    return bool(is_staff and user.has_perm("models_registry.view_deployment"))
+
+
 def strict_page(view: View) -> View:
     """Forbid the page inline scripts and styles, and everything from elsewhere."""
 

@@ -1,4 +1,4 @@
-"""The admin's home page: which models answer, and how busy they are."""
+"""The admin's home page: which models answer, how busy they are, and what needs attention."""
 
 from typing import Any
 
@@ -7,18 +7,29 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from llamero.console.access import staff_only
-from llamero.console.deployments import read_overview
+from llamero.console.access import may_see_overview, staff_only
+from llamero.console.attention import list_concerns
+from llamero.console.overview import Overview, read_overview
 
 
 def add_overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add what the home page shows to its context (called by the admin theme)."""
-    return context | {"overview": read_overview()}
+    return context | _read(request)
 
 
 @require_safe
 @never_cache
 @staff_only
 def show_overview(request: HttpRequest) -> HttpResponse:
-    """Give the live part of the home page alone; the page fetches it every few seconds."""
-    return render(request, "console/overview.html", {"overview": read_overview()})
+    """Give the live part of the home page alone, for when more than numbers has changed."""
+    return render(request, "console/overview.html", _read(request))
+
+
+def _read(request: HttpRequest) -> dict[str, Any]:
+    is_visible = may_see_overview(request.user)
+    overview = read_overview() if is_visible else Overview()
+    return {
+        "overview": overview,
+        "is_overview_visible": is_visible,
+        "concerns": list_concerns(request.user, overview),
+    }
