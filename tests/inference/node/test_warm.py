@@ -12,7 +12,7 @@ from tests.inference.node.conftest import Node
 from tests.inference.worker.replicas import Client, make_job, make_spec
 
 NAMES = ("chat-1", "chat-2")
-PROFILE = RuntimeProfile(num_slots=4, context_length=512, num_threads=1, num_threads_batch=1)
+PROFILE = RuntimeProfile(num_slots=2, context_length=512, num_threads=1, num_threads_batch=1)
 NUM_TALKS = 4
 NUM_TURNS = 3
 
@@ -29,8 +29,8 @@ async def test_conversations_go_on_where_they_began(
     homes: list[str] = []
     num_strays = 0
     for turn in range(NUM_TURNS):
-        # The first answers are long enough for all of them to be on their way together.
-        num_tokens = 4 if turn else 80
+        # The first answers are so long that each replica takes as many as it has slots.
+        num_tokens = 4 if turn else 320
         jobs = [make_job(num_tokens, prompt_tokens=one, ignore_eos=True) for one in said]
         await client.submit(*jobs)
         for talk, job in enumerate(jobs):
