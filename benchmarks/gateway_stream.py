@@ -47,7 +47,7 @@ class TimerDispatcher:
 
         return Rendered(prompt="", tokens=(1, 2, 3))
 
-    async def submit(self, job: Any, *, max_queue: int, max_owner_queue: int) -> Any:
+    async def submit(self, job: Any, **_: Any) -> Any:
         from llamero.dispatch.stream import JobStream
 
         stream = JobStream(
@@ -89,6 +89,8 @@ def serve_gateway(port: int, step_seconds: float) -> None:
     from llamero.accounts.selectors import Caller
     from llamero.api import model_choice
     from llamero.asgi import application
+    from llamero.limits import metering
+    from llamero.limits.selectors import CallLimits
     from llamero.serve.server import ServeOptions, serve
     from models_registry.selectors import ServedModel
 
@@ -100,6 +102,11 @@ def serve_gateway(port: int, step_seconds: float) -> None:
     dispatch.get_dispatcher = lambda: dispatcher
     authentication.find_caller = {KEY: caller}.get
     model_choice.find_served_model = {"m": served}.get
+
+    async def find_no_limits(*_: Any) -> CallLimits:
+        return CallLimits()
+
+    metering.find_limits = find_no_limits
     serve(application, ServeOptions(host="127.0.0.1", port=port, max_body_bytes=2**20))
 
 

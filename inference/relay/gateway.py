@@ -29,7 +29,7 @@ from inference.relay.keys import (
     replica_key,
     waiting_key,
 )
-from inference.relay.limits import Meter, Metering, ReadSpent, Reading, no_ledger
+from inference.relay.limits import Meter, Metering, Reading, ReadSpent, no_ledger
 from inference.relay.marks import prefix_marks
 from inference.relay.reaper import ReplicaEnd
 from inference.relay.registry import decode_status, select_statuses
@@ -50,8 +50,8 @@ class Admission:
 
     ``ticket_for`` is empty while all slots are busy. ``has_spare`` tells that others have a free
     slot, too: they should get a ticket if that one does not take the job at once.
-    ``wait_seconds`` is the expected wait, None while nothing is known. ``readings`` are what is left
-    of the limits that were asked for.
+    ``wait_seconds`` is the expected wait, None while nothing is known. ``readings`` are what is
+    left of the limits that were asked for.
     """
 
     num_ahead: int

@@ -42,7 +42,9 @@ class Period(StrEnum):
 
 @lru_cache(maxsize=1024)
 def _window(period: Period, zone: str, time: int) -> tuple[int, int]:
-    begins = datetime.fromtimestamp(time, ZoneInfo(zone)).replace(hour=0, minute=0, second=0, fold=0)
+    begins = datetime.fromtimestamp(time, ZoneInfo(zone)).replace(
+        hour=0, minute=0, second=0, fold=0
+    )
     if period is Period.DAY:
         ends = begins + timedelta(days=1)
     else:
@@ -57,6 +59,9 @@ class Prices(NamedTuple):
     input: int = 0
     cached: int = 0
     output: int = 0
+
+
+FREE = Prices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class Counter:
     bound: int
     window: Window | None = None
     revision: int = 0
-    prices: Prices = Prices()
+    prices: Prices = FREE
 
     def row_at(self, time: float) -> tuple[Any, ...]:
         """Give the form that the scripts read."""
@@ -164,6 +169,15 @@ class LimitReached(EngineError):
         self.is_passing = is_passing
         self.readings = readings
 
+    def again(self) -> "LimitReached":
+        """Give the same error, to be raised once more."""
+        return LimitReached(
+            self.counter,
+            wait_seconds=self.retry_after or 0.0,
+            is_passing=self.is_passing,
+            readings=self.readings,
+        )
+
 
 ReadSpent = Callable[[Counter, int], Awaitable[int]]
 """Asks the ledger what a budget's subject has used since a time: tokens, or money."""
@@ -183,7 +197,7 @@ class Metering:
     def __init__(self, run: Run, read_spent: ReadSpent) -> None:
         self._run = run
         self._read_spent = read_spent
-        # The server's time as last heard: windows are around it, whatever this machine's clock says.
+        # The server's time as last heard: windows are around it, whatever the clock here says.
         self._time = 0.0
 
     async def admit(self, meter: Meter) -> tuple[Reading, ...]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from inference.protocol.events import Event
+from inference.relay.limits import Reading
 
 
 class PlayedStream:
@@ -11,6 +12,7 @@ class PlayedStream:
 
     num_ahead = 0
     wait_seconds: float | None = None
+    readings: tuple[Reading, ...] = ()
     _task: asyncio.Task[None] | None = None
     _arrived: list[Event]
 

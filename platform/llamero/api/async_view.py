@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from inference.protocol.replicas import ModelKind
 from inference.relay.answers import Claim
+from inference.relay.limits import LimitReached
 from llamero import dispatch
 from llamero.accounts.authentication import read_key
 from llamero.accounts.scopes import Scope
@@ -59,7 +60,8 @@ class AsyncAPIView(APIView):
     scope: Scope = Scope.INFERENCE
     content_negotiation_class = AnyAccept
     renderer_classes = (JSONRenderer,)
-    # The deployment whose slots a request will wait for; set by ``prepare``.
+    # The deployment whose slots a request will wait for; set by ``prepare``. Such a request is
+    # counted with its jobs, any other one by itself.
     waits_at: str = ""
     # Whether a request may leave its model out.
     may_leave_model_out: bool = False
@@ -117,10 +119,14 @@ class AsyncAPIView(APIView):
         """Give the answer, or that of the request with the same idempotency key."""
         if self._claim is None:
             return await answer()
+            if isinstance(error, LimitReached):
+                note_readings(error.readings)
         return await answer_once(self._claim, self, answer)
+        is_anthropic = self.dialect is Dialect.ANTHROPIC
+        self.headers |= anthropic_headers() if is_anthropic else openai_headers()
 
     async def _handle(self, handler: Any, request: Request) -> HttpResponseBase:
-        """Have the handler answer, unless the queue it would wait in has just been full."""
+        """Have the handler answer, unless there have just been too many requests already."""
         if self.waits_at:
             owner = caller_of(request).owner
             dispatch.get_dispatcher().raise_if_full(self.waits_at, owner)
@@ -134,6 +140,8 @@ class AsyncAPIView(APIView):
         if run is None or await dispatch.get_dispatcher().find_run(run, owner) is None:
             return None
         return str(run)
+        elif isinstance(request.auth, Caller):
+            await admit(request.auth)
 
     async def tell_again(self, name: str) -> HttpResponseBase:
         """Tell a run from its first event on."""

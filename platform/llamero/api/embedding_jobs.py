@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from inference.protocol.events import Done, Failed, Started, Vectors
 from inference.protocol.jobs import EUCLIDEAN, EmbeddingJob
 from llamero import dispatch
+from llamero.accounts.callers import Caller
 from llamero.api.errors import from_failed
 from llamero.api.run import GenerationRun
+from llamero.api.submission import submit_embedding
 from llamero.errors import LlameroError
 from models_registry.selectors import ServedModel
 
@@ -39,29 +41,24 @@ async def compute_vectors(
     *,
     served: ServedModel,
     inputs: Sequence[tuple[int, ...]],
-    owner: str,
+    caller: Caller,
     norm: int = EUCLIDEAN,
     num_dimensions: int = 0,
-    priority: int = 0,
 ) -> VectorRows:
     """Compute inputs; raises LlameroError or EngineError. A cancelled caller stops the job."""
     dispatcher = dispatch.get_dispatcher()
     job = EmbeddingJob(
         id=secrets.token_hex(12),
         deployment=served.deployment,
-        owner=owner,
+        owner=caller.owner,
         gateway=dispatcher.gateway_id,
         inputs=tuple(inputs),
         deadline=time.time() + served.profile.job_timeout_seconds,
         norm=norm,
         num_dimensions=num_dimensions,
-        priority=priority,
+        priority=caller.priority,
     )
-    stream = await dispatcher.submit(
-        job,
-        max_queue=served.profile.max_queue,
-        max_owner_queue=served.profile.max_queue_per_key,
-    )
+    stream = await submit_embedding(job, served, caller)
     return await _gather(GenerationRun([stream]), len(inputs))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inference.protocol.jobs import EUCLIDEAN
 from inference.protocol.replicas import ModelFacts
 from llamero import dispatch
+from llamero.accounts.callers import Caller
 from llamero.api.embedding_jobs import VectorRows, compute_vectors
 from llamero.api.prompts import PromptText, tokenize_prompts
 from llamero.api.truncation import Tokens, Truncation
@@ -18,16 +19,15 @@ MAX_NUMBERS = 2048 * 4096
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """Inputs of one request; ``param`` is the field they came in, ``priority`` the job's class."""
+    """Inputs of one request; ``param`` is the field they came in."""
 
     served: ServedModel
     inputs: list[PromptText]
     param: str
-    owner: str
+    caller: Caller
     truncation: Truncation
     norm: int = EUCLIDEAN
     num_dimensions: int = 0
-    priority: int = 0
 
     def check(self) -> None:
         """Refuse what is wrong whatever the model."""
@@ -55,10 +55,9 @@ class EmbeddingRequest:
         rows = await compute_vectors(
             served=self.served,
             inputs=tokens,
-            owner=self.owner,
+            caller=self.caller,
             norm=self.norm,
             num_dimensions=self.num_dimensions,
-            priority=self.priority,
         )
         return rows, sum(map(len, tokens))
 

@@ -17,9 +17,11 @@ from rest_framework.exceptions import APIException, ValidationError
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Failed
+from inference.relay.limits import LimitReached
 from llamero.api.anthropic.errors import anthropic_error, anthropic_status
 from llamero.api.paths import Dialect
 from llamero.errors import LlameroError
+from llamero.limits.words import describe_refusal
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,8 @@ _TYPES = {
 _ENGINE_STATUS = {
     ErrorCode.QUEUE_FULL: 503,
     ErrorCode.KEY_QUEUE_FULL: 429,
+    ErrorCode.RATE_LIMIT_EXCEEDED: 429,
+    ErrorCode.INSUFFICIENT_QUOTA: 429,
     ErrorCode.NO_READY_REPLICA: 503,
     ErrorCode.BROKER_UNAVAILABLE: 503,
     ErrorCode.DEADLINE_EXCEEDED: 503,
@@ -53,6 +57,9 @@ _ENGINE_STATUS = {
     ErrorCode.TOKEN_EXPIRED: 401,
     ErrorCode.INTERNAL_ERROR: 500,
 }
+# Clients try a 429 or 500 again by themselves: the one would be in vain, the other would cost
+# further replicas.
+_NOT_TO_REPEAT = (ErrorCode.INSUFFICIENT_QUOTA, ErrorCode.REQUEST_CRASHED_ENGINE)
 _ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}
 _ENGINE_TYPES = {ErrorCode.ENGINE_LOST: "server_error", ErrorCode.DEADLINE_EXCEEDED: "server_error"}
 
@@ -90,6 +97,8 @@ def describe_exception(error: Exception) -> LlameroError:
     match error:
         case LlameroError():
             return error
+        case LimitReached():
+            return describe_refusal(error)
         case EngineError():
             return from_engine_error(error)
         case ValidationError():
@@ -153,8 +162,8 @@ def error_response(error: LlameroError, dialect: Dialect) -> HttpResponse:
     )
     if error.retry_after is not None:
         response["Retry-After"] = str(max(1, ceil(error.retry_after)))
-    if error.code == ErrorCode.REQUEST_CRASHED_ENGINE:
-        # Clients try a 500 again by themselves: this one would cost further replicas.
+        response["retry-after-ms"] = str(ceil(error.retry_after * 1000))
+    if error.code in _NOT_TO_REPEAT:
         response["x-should-retry"] = "false"
     return response
 

@@ -22,10 +22,12 @@ from llamero.api.guesses import NO_LIMITS, GuessLimits
 from llamero.api.logit_bias import TextBiases, check_biases, find_tokens
 from llamero.api.pacing import AS_USUAL, Pacing
 from llamero.api.plugins import check_plugins
-from llamero.api.run import GenerationRun, JobStream, SettledStream
+from llamero.api.run import GenerationRun, SettledStream
 from llamero.api.sampling import sampling_of_choice
 from llamero.api.sharing import salt_of
+from llamero.api.submission import measure_jobs, submit_jobs
 from llamero.errors import InvalidValue, LlameroError
+from llamero.limits.metering import admit
 from models_registry.selectors import ServedModel
 
 MAX_JOBS = 128
@@ -104,33 +106,15 @@ async def open_run(
     maker = _JobMaker(served, settings, caller, dispatcher.gateway_id, facts, keep is not None)
     wanted = product(prompts, range(settings.num_choices))
     if settings.is_without_work:
+        await admit(caller)
         return GenerationRun([SettledStream(len(prompt)) for prompt, _ in wanted])
     jobs = [maker.make(prompt, choice) for prompt, choice in wanted]
+    measured = await measure_jobs(jobs, served=served, caller=caller, room_of=maker.room_of)
     if keep is not None:
-        await keep(jobs)
+        await keep(measured.jobs)
     ends_at = caller.ends_at if settings.stream else None
-    return GenerationRun(await _submit(jobs, served, ends_at), is_durable=keep is not None)
-
-
-async def _submit(
-    jobs: Sequence[GenerationJob], served: ServedModel, ends_at: float | None
-) -> list[JobStream]:
-    """Submit jobs, to be read until a time; if one is refused none goes on."""
-    dispatcher, profile = dispatch.get_dispatcher(), served.profile
-    bounds = {"max_queue": profile.max_queue, "max_owner_queue": profile.max_queue_per_key}
-    streams: list[JobStream] = []
-    try:
-        for job in jobs:
-            stream = await dispatcher.submit(job, **bounds)
-            stream.reader_ends_at = ends_at
-            streams.append(stream)
-    except BaseException:
-        # Also when the client goes: nobody knows of the jobs submitted so far, durable or not.
-        for submitted in streams:
-            await submitted.cancel()
-            await submitted.close()
-        raise
-    return streams
+    streams = await submit_jobs(measured, served, caller, ends_at)
+    return GenerationRun(streams, is_durable=keep is not None)
 
 
 async def settle(deployment: str, settings: GenerationSettings) -> GenerationSettings:
@@ -181,15 +165,22 @@ class _JobMaker:
     facts: ModelFacts
     is_durable: bool
 
-    def make(self, prompt: Prompt, choice: int) -> GenerationJob:
-        """Make the job of one choice, its budget cut to what the context can hold.
+    def room_for(self, prompt: Prompt) -> int:
+        """Tell how long an answer may be; one token more than the context can hold.
 
-        One token more than that tells the engine that the context is what ends the answer.
+        That one tells the engine that the context is what ends the answer.
         """
-        settings = self.settings
-        room = self.facts.context_length - len(prompt) + 1
         if self.served.profile.is_context_shifting:
-            room = MAX_SHIFTED_TOKENS
+            return MAX_SHIFTED_TOKENS
+        return self.facts.context_length - len(prompt) + 1
+
+    def room_of(self, job: GenerationJob) -> int:
+        """Tell the same of a job."""
+        return self.room_for(job.prompt_tokens)
+
+    def make(self, prompt: Prompt, choice: int) -> GenerationJob:
+        """Make the job of one choice, its budget cut to what the context can hold."""
+        settings, room = self.settings, self.room_for(prompt)
         # One choice's word on the prompt serves all, unless they stream side by side.
         has_prompt_logprobs = choice == 0 or settings.stream
         return GenerationJob(

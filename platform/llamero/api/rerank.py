@@ -32,6 +32,7 @@ class RerankView(NativeView):
         body = self.read_body(request)
         self.asked = read_rerank_request(body)
         self.served = self.find_model(request, RERANK, body)
+        self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Rerank."""
@@ -39,7 +40,7 @@ class RerankView(NativeView):
         rows = await compute_vectors(
             served=self.served,
             inputs=pairs,
-            owner=caller_of(request).owner,
+            caller=caller_of(request),
             norm=_UNSCALED,
             num_dimensions=1,
         )

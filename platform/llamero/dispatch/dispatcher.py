@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import Event, Failed
@@ -24,6 +25,7 @@ from inference.relay.gateway import (
     SpareView,
     broker_unavailable,
 )
+from inference.relay.limits import Counter, Meter, Reading, ReadSpent
 from inference.relay.subscriber import Subscriber
 from inference.relay.wrong_keys import WrongKeyRelay
 from llamero.dispatch.farewells import Farewells
@@ -66,7 +68,7 @@ class Dispatcher:
     ) -> None:
         self.gateway_id = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         self._redis = connect_async(redis_url)
-        self._relay = GatewayRelay(self._redis)
+        self._relay = GatewayRelay(self._redis, _read_spent)
         self._answers = AnswerRelay(self._relay)
         self._conversations = ConversationRelay(self._relay)
         self._wrong_keys = WrongKeyRelay(self._relay)
@@ -138,7 +140,7 @@ class Dispatcher:
         await self._relay.ping()
 
     def raise_if_full(self, deployment: str, owner: str) -> None:
-        """Raise QUEUE_FULL or KEY_QUEUE_FULL where the owner has just been told so."""
+        """Raise what the owner has just been told: that a queue is full, or requests too many."""
         self._refusals.repeat(deployment, owner)
 
     async def check_link(self) -> None:
@@ -160,28 +162,37 @@ class Dispatcher:
         max_queue: int,
         max_owner_queue: int | None = None,
         bill: bytes = b"",
+        meter: Meter | None = None,
     ) -> JobStream:
         """Queue a job whose ``gateway`` is this ``gateway_id``, and follow it.
 
         Where no replica is ready it waits for one, as long as that may come before the deadline.
         The ``bill`` goes into the ledger with what the job used; without one nothing does.
+        The ``meter`` comes with a request's first job, and takes what all its jobs may use: the
+        others are to be submitted, or left by ``leave``.
         Raises EngineError QUEUE_FULL, KEY_QUEUE_FULL, NO_READY_REPLICA, REQUEST_CRASHED_ENGINE or
-        BROKER_UNAVAILABLE. If the caller is cancelled meanwhile the job is cancelled too.
+        BROKER_UNAVAILABLE, or LimitReached. If the caller is cancelled meanwhile the job is
+        cancelled too.
         """
         await self._link()
         return await self._wakening.retry(
             job.deployment,
-            lambda: self._submit_once(job, max_queue, max_owner_queue, bill),
+            lambda: self._submit_once(job, max_queue, max_owner_queue, bill, meter),
             deadline=job.deadline,
         )
 
     async def _submit_once(
-        self, job: Job, max_queue: int, max_owner_queue: int | None, bill: bytes
+        self,
+        job: Job,
+        max_queue: int,
+        max_owner_queue: int | None,
+        bill: bytes,
+        meter: Meter | None,
     ) -> JobStream:
         # Known here before it is known there: its first event may come before the answer.
         stream = self._follow(job)
         submission = self._relay.submit(
-            job, max_queue=max_queue, max_owner_queue=max_owner_queue, bill=bill
+            job, max_queue=max_queue, max_owner_queue=max_owner_queue, bill=bill, meter=meter
         )
         call = asyncio.get_running_loop().create_task(submission)
         try:
@@ -197,12 +208,23 @@ class Dispatcher:
                 self._farewells.cancel(job, is_abandoned=True)
             raise
         stream.num_ahead, stream.wait_seconds = admission.num_ahead, admission.wait_seconds
+        stream.readings = admission.readings
         stream.is_submitted = True
         if admission.ticket_for:
             self._tickets.send(admission.ticket_for)
         if admission.has_spare:
             self._watcher.expect_start(stream)
         return stream
+
+    def leave(self, jobs: Sequence[Job]) -> None:
+        """Let go of jobs that are not submitted, and of what a meter took for them."""
+        for job in jobs:
+            self._farewells.cancel(job, is_abandoned=True)
+
+    async def admit(self, meter: Meter) -> tuple[Reading, ...]:
+        """Count a request that has no jobs, and tell what is left; raises LimitReached."""
+        self._start()
+        return await self._relay.metering.admit(meter)
 
     async def attach(self, job_id: str, owner: str) -> JobStream | None:
         """Follow a durable job from its first event on; None where the owner has no such job.
@@ -228,6 +250,13 @@ class Dispatcher:
         await self._link()
         [view] = await self._relay.poll([(job_id, LAST_SEQ)])
         return view.state
+
+    async def find_running(self, job_ids: Sequence[str]) -> frozenset[str]:
+        """Give those of some jobs that a replica works on; looked at now."""
+        self._start()
+        views = await self._relay.poll([(job, LAST_SEQ) for job in job_ids]) if job_ids else ()
+        pairs = zip(job_ids, views, strict=True)
+        return frozenset(job for job, view in pairs if view.state == "running")
 
     async def history(self, job_id: str) -> list[Event]:
         """Give all that a job has told so far, without following it."""
@@ -365,6 +394,12 @@ class Dispatcher:
         if not call.cancelled():
             call.exception()
         self._farewells.cancel(stream.job, is_abandoned=True)
+
+
+async def _read_spent(counter: Counter, since: int) -> int:
+    """Ask the ledger, which is not ours to know."""
+    read: ReadSpent = import_string(settings.BUDGET_LEDGER)
+    return await read(counter, since)
 
 
 _dispatchers: dict[asyncio.AbstractEventLoop, Dispatcher] = {}

@@ -10,6 +10,8 @@ from llamero import dispatch
 from llamero.accounts import authentication
 from llamero.accounts.selectors import Caller
 from llamero.api import model_choice
+from llamero.limits import metering
+from llamero.limits.selectors import CallLimits
 from models_registry.selectors import ServedModel
 from tests.llamero.api.asgi_client import KEY
 from tests.llamero.api.fakes import FakeDispatcher, make_served
@@ -45,8 +47,14 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ServedModel]]:
     monkeypatch.setattr(model_choice, "find_served_model", find)
     monkeypatch.setattr(model_choice, "list_served_models", lambda: list(models))
     monkeypatch.setattr(authentication, "find_caller", _CALLERS.get)
+    monkeypatch.setattr(metering, "find_limits", find_no_limits)
     model_choice.recent_models.clear()
     model_choice.recent_lists.clear()
     yield models
     model_choice.recent_models.clear()
     model_choice.recent_lists.clear()
+
+
+async def find_no_limits(caller: Caller, model_pk: int | None = None) -> CallLimits:
+    """Nothing is limited."""
+    return CallLimits()

@@ -27,6 +27,7 @@ from inference.protocol.text import (
 )
 from inference.relay.endings import CANCELLED_EVENT
 from inference.relay.gateway import SpareView
+from inference.relay.limits import Meter, Reading
 from llamero.dispatch.dispatcher import Cancellation
 from models_registry.selectors import ServedModel
 from tests.llamero.api.fake_answers import FakeAnswers
@@ -129,6 +130,11 @@ class FakeDispatcher:
         self.prompt_end = ""
         self.facts_error: EngineError | None = None
         self.submit_error: EngineError | None = None
+        self.admit_error: EngineError | None = None
+        self.meters: list[Meter | None] = []
+        self.admitted: list[Meter] = []
+        self.left: list[Any] = []
+        self.readings: tuple[Reading, ...] = ()
         self.ask_error: EngineError | None = None
         self.num_accepted = 1_000_000
         self.num_queued = 0
@@ -192,12 +198,35 @@ class FakeDispatcher:
 
     async def submit(self, job: Any, *, max_queue: int, max_owner_queue: int) -> FakeStream:
         self._check()
+        return frozenset(job_ids) - set(self.cancelled)
+
+    async def submit(
+        self,
+        job: Any,
+        *,
+        max_queue: int,
+        max_owner_queue: int,
+        bill: bytes = b"",
+        meter: Meter | None = None,
+    ) -> FakeStream:
+        self._check()
+        self.meters.append(meter)
         if self.submit_error is not None and len(self.jobs) >= self.num_accepted:
             raise self.submit_error
         self.jobs.append(job)
         stream = FakeStream(self.script(job))
         self.streams.append(stream)
+        stream.readings = self.readings
         return stream
+
+    async def admit(self, meter: Meter) -> tuple[Reading, ...]:
+        self.admitted.append(meter)
+        if self.admit_error is not None:
+            raise self.admit_error
+        return self.readings
+
+    def leave(self, jobs: Sequence[Any]) -> None:
+        self.left += jobs
 
     async def keep_run(self, run: str, owner: str, document: bytes, deadline: float) -> None:
         self.kept[owner, run] = document

@@ -15,6 +15,7 @@ from inference.protocol.events import (
     Tokens,
 )
 from inference.protocol.jobs import GenerationJob
+from inference.relay.limits import Meter
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
 from tests.llamero.played_stream import PlayedStream
@@ -179,7 +180,13 @@ class FakeDispatcher:
         )
 
     async def submit(
-        self, job: GenerationJob, *, max_queue: int, max_owner_queue: int
+        self,
+        job: GenerationJob,
+        *,
+        max_queue: int,
+        max_owner_queue: int,
+        bill: bytes = b"",
+        meter: Meter | None = None,
     ) -> FakeStream:
         """Take a job, or refuse it."""
         if self.refusal is not None:

@@ -45,10 +45,11 @@ class EmbeddingView(NativeView):
             served=self.find_model(request, EMBEDDING, body),
             inputs=inputs,
             param=param,
-            owner=caller_of(request).owner,
+            caller=caller_of(request),
             truncation=truncation,
             norm=fields.get("embd_normalize", EUCLIDEAN),
         )
+        self.waits_at = self.job.served.deployment
         self.job.check()
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

@@ -42,17 +42,16 @@ class EmbeddingsView(AsyncAPIView):
         self.fields = validate(EmbeddingsSerializer, body)
         inputs = read_native_prompts(self.fields["input"], "input")
         truncation = Truncation.read(self.fields)
-        caller = caller_of(request)
         model = named_model(self.kwargs, body.get("model"))
         self.job = EmbeddingRequest(
             served=self.choose_model(model, EMBEDDING),
             inputs=inputs,
             param="input",
-            owner=caller.owner,
+            caller=caller_of(request),
             truncation=truncation,
             num_dimensions=self.fields.get("dimensions", 0),
-            priority=caller.priority,
         )
+        self.waits_at = self.job.served.deployment
         self.job.check()
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

@@ -1,0 +1,75 @@
+"""Limits in words, for those who meet them."""
+
+from math import ceil
+
+from inference.protocol.errors import ErrorCode
+from inference.relay.limits import Counter, CounterKind, LimitReached, Period
+from llamero.errors import LlameroError
+
+_SUBJECTS = {
+    "key": "this API key",
+    "user": "its user",
+    "team": "its team",
+    "model": "this model",
+    "all": "this server",
+}
+_KINDS = {
+    CounterKind.REQUESTS: "requests per minute",
+    CounterKind.TOKENS: "tokens per minute",
+    CounterKind.INPUT: "prompt tokens per minute",
+    CounterKind.OUTPUT: "answer tokens per minute",
+    CounterKind.OPEN: "concurrent requests",
+    CounterKind.QUEUED: "queued requests",
+}
+_PERIODS = {Period.DAY: "day", Period.MONTH: "month"}
+
+
+def name_subject(subject: str) -> str:
+    """Say whose a limit is."""
+    return _SUBJECTS.get(subject.partition(":")[0], "this caller")
+
+
+def name_limit(counter: Counter) -> str:
+    """Say what a limit allows: ``10 requests per minute for this API key``."""
+    return f"{_amount(counter)} for {name_subject(counter.subject)}"
+
+
+def describe_refusal(error: LimitReached) -> LlameroError:
+    """Give what a client is told that has met a limit."""
+    limit, wait = name_limit(error.counter), write_duration(error.retry_after or 0.0)
+    is_quota = error.code is ErrorCode.INSUFFICIENT_QUOTA
+    if is_quota:
+        message = f"The budget of {limit} does not allow this request. It begins anew in {wait}."
+    elif error.is_passing and error.counter.window is not None:
+        message = f"Running requests hold what is left of {limit}. Please try again in {wait}."
+    else:
+        message = f"Limit reached: {limit}. Please try again in {wait}."
+    return LlameroError(
+        429,
+        error.code.value,
+        message,
+        error_type=error.code.value if is_quota else "",
+        retry_after=error.retry_after,
+    )
+
+
+def write_duration(seconds: float) -> str:
+    """Write a time as Go does: ``12ms``, ``1.5s``, ``6m0s``, ``23h0m1s``."""
+    milliseconds = ceil(max(0.0, seconds) * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms" if milliseconds else "0s"
+    minutes, milliseconds = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{milliseconds / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def _amount(counter: Counter) -> str:
+    if counter.window is None:
+        return f"{counter.bound} {_KINDS[counter.kind]}"
+    period = f"a {_PERIODS[counter.window.period]} ({counter.window.zone})"
+    if counter.kind is CounterKind.MONEY:
+        return f"{counter.bound / 10**12:g} in money {period}"
+    return f"{counter.bound} tokens {period}"
