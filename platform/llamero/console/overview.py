@@ -16,7 +16,7 @@ from llamero.console.live import Live, Load, read_live
 from llamero.console.rates import Rates, Speedometer
 from models_registry.models import Deployment, DeploymentState
 
-UNKNOWN = "–"
+UNKNOWN = "\N{EN DASH}"
 STATE_VARIANTS = {
     DeploymentState.READY: "success",
     DeploymentState.LOADING: "info",

@@ -34,7 +34,8 @@ class Pulse:
             told: Overview | None = None
             while True:
                 async with self._news:
-                    await self._news.wait_for(lambda: self._latest is not told)
+                    while self._latest is told:
+                        await self._news.wait()
                     told = self._latest
                 if told is not None:
                     yield told

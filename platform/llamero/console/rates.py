@@ -1,4 +1,4 @@
-"""How fast it goes: counters of replicas, looked at again and again, as numbers per second. Pure."""
+"""How fast it goes: counters of replicas, looked at again and again, per second. Pure."""
 
 from collections import deque
 from collections.abc import Iterable
