@@ -46,6 +46,7 @@ class ServedModel:
     state: str = DeploymentState.PENDING.value
     reason: str = ""
     version: int = 0
+    text_retention_days: int = 0
     share: int = 1
     routes: tuple["ServedModel", ...] = ()
     fallback: str = ""
@@ -212,6 +213,7 @@ def _served_model(deployment: Deployment, version: ModelVersion | None) -> Serve
         state=state,
         reason=deployment.reason,
         version=version.number if version else 0,
+        text_retention_days=deployment.text_retention_days,
         share=deployment.share,
         fallback=model.fallback.slug if model.fallback else "",
     )

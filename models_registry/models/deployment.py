@@ -94,6 +94,13 @@ class Deployment(ProfileColumns):
         help_text="Run it where the estimate says that there is not enough memory. Weights that do "
         "not fit are read from disk again and again, and the system may end the replica.",
     )
+    text_retention_days = models.PositiveIntegerField(
+        "keep texts for",
+        default=0,
+        validators=between(0, 365),
+        help_text="Days for which prompts and answers are kept, for those who may read them. "
+        "0: they are never stored.",
+    )
     generation = models.PositiveIntegerField(default=1, editable=False)
 
     draft_version = models.ForeignKey(

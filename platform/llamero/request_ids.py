@@ -1,4 +1,7 @@
-"""Which request is being served? By the client's own name where that is well-formed, or by ours."""
+"""Which request is being served?
+
+By the client's own name for it, where that is well-formed, or by ours; and over which route.
+"""
 
 import logging
 import re
@@ -10,6 +13,7 @@ from contextvars import ContextVar
 REQUEST_ID_HEADER = "x-request-id"
 _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:/+=@-]{0,127}")
 _current: ContextVar[str] = ContextVar("request_id", default="")
+_route: ContextVar[str] = ContextVar("request_route", default="")
 
 
 def begin_request(offered: str) -> str:
@@ -27,6 +31,16 @@ def make_request_id() -> str:
 def current_request_id() -> str:
     """Give the name of the request being served; empty outside of any."""
     return _current.get()
+
+
+def note_route(route: str) -> None:
+    """Say over which route the request of this context came."""
+    _route.set(route)
+
+
+def current_route() -> str:
+    """Give the route of the request being served; empty outside of any."""
+    return _route.get()
 
 
 @contextmanager

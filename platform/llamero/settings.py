@@ -160,6 +160,7 @@ INSTALLED_APPS = [
     "llamero.console",
     "llamero.control",
     "llamero.conversations",
+    "llamero.usage",
     "llamero.playground",
     "llamero.limits",
     "models_registry",
@@ -224,15 +225,15 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # How long responses stay that clients had stored (POST /v1/responses), after their last use;
 # 0 stores none.
 RESPONSE_RETENTION_DAYS = max(0, env.int("LLAMERO_RESPONSE_DAYS", default=30))
-
 # How many of one key, and how many bytes of the database; the longest unused make room.
 KEY_RESPONSES = max(1, env.int("LLAMERO_KEY_RESPONSES", default=10_000))
 KEY_RESPONSE_BYTES = env.int("LLAMERO_KEY_RESPONSE_BYTES", default=256 * 2**20)
+
 # Who tells the connection to the data plane which owners of open work may call no more.
 OWNER_REVIEW = "llamero.accounts.selectors.review_owners"
-# --- Files and batches ---
 # Who tells it what was used of a budget, where the broker has forgotten it.
 BUDGET_LEDGER = "llamero.limits.ledger.read_spent"
+# --- Files and batches ---
 # The largest file that a client may upload, and what the files of one key may take together.
 MAX_FILE_BYTES = env.int("LLAMERO_MAX_FILE_BYTES", default=200 * 2**20)
 KEY_FILE_BYTES = env.int("LLAMERO_KEY_FILE_BYTES", default=2 * 2**30)

@@ -1,6 +1,6 @@
 -- What a job used, and the one record of it for the ledger. Both are told by the script that ends it.
 
-local BILL_THAT_KEEPS_TEXT = '^{"keeps":true'
+local BILL_THAT_KEEPS_TEXT = '^{"text_days":'
 
 -- What the kept events of a job tell: tokens told, and the prompt's if a slot had begun with it.
 local function told_usage(job)

@@ -30,6 +30,14 @@ from llamero.api.resuming import retell_run
 from llamero.api.run_names import CONVERSATION_HEADER
 from llamero.api.sse import RUN_HEADER
 from llamero.api.threads import run_in_thread
+from llamero.limits.metering import admit
+from llamero.limits.readings import (
+    anthropic_headers,
+    begin_readings,
+    note_readings,
+    openai_headers,
+)
+from llamero.request_ids import note_route
 from models_registry.selectors import ServedModel
 
 
@@ -99,6 +107,8 @@ class AsyncAPIView(APIView):
         self.args, self.kwargs = args, kwargs
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
+        begin_readings()
+        note_route(_route_of(request))
         response: HttpResponseBase
         try:
             handler = self._find_handler(request)
@@ -109,7 +119,11 @@ class AsyncAPIView(APIView):
         except AuthenticationFailed as error:
             response = self.handle_exception(await _refuse_key(request, error))
         except Exception as error:
+            if isinstance(error, LimitReached):
+                note_readings(error.readings)
             response = self.handle_exception(error)
+        is_anthropic = self.dialect is Dialect.ANTHROPIC
+        self.headers |= anthropic_headers() if is_anthropic else openai_headers()
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
         return self.response
 
@@ -119,17 +133,15 @@ class AsyncAPIView(APIView):
         """Give the answer, or that of the request with the same idempotency key."""
         if self._claim is None:
             return await answer()
-            if isinstance(error, LimitReached):
-                note_readings(error.readings)
         return await answer_once(self._claim, self, answer)
-        is_anthropic = self.dialect is Dialect.ANTHROPIC
-        self.headers |= anthropic_headers() if is_anthropic else openai_headers()
 
     async def _handle(self, handler: Any, request: Request) -> HttpResponseBase:
         """Have the handler answer, unless there have just been too many requests already."""
         if self.waits_at:
             owner = caller_of(request).owner
             dispatch.get_dispatcher().raise_if_full(self.waits_at, owner)
+        elif isinstance(request.auth, Caller):
+            await admit(request.auth)
         response: HttpResponseBase = await handler(request, *self.args, **self.kwargs)
         return response
 
@@ -140,8 +152,6 @@ class AsyncAPIView(APIView):
         if run is None or await dispatch.get_dispatcher().find_run(run, owner) is None:
             return None
         return str(run)
-        elif isinstance(request.auth, Caller):
-            await admit(request.auth)
 
     async def tell_again(self, name: str) -> HttpResponseBase:
         """Tell a run from its first event on."""
@@ -170,6 +180,12 @@ async def _refuse_key(request: Request, error: AuthenticationFailed) -> Exceptio
     address = request.META.get("REMOTE_ADDR") or ""
     refusal = await refuse_wrong_key(address) if read_key(request) else None
     return refusal or error
+
+
+def _route_of(request: Request) -> str:
+    """Give the path of a request, without what names models and the like."""
+    match = request._request.resolver_match
+    return f"/{match.route}" if match else request.path
 
 
 def caller_of(request: Request) -> Caller:

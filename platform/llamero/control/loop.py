@@ -19,17 +19,22 @@ Step = Callable[[SyncRedis], None]
 
 
 class ControlLoop:
-    """Runs its steps in order, once a period. Several loops at once do no harm, only work."""
+    """Runs its steps in order, once a period. Several loops at once do no harm, only work.
 
-    def __init__(self, redis: SyncRedis, steps: Sequence[Step]) -> None:
+    Those of one process have names, by which their checks and threads differ.
+    """
+
+    def __init__(self, redis: SyncRedis, steps: Sequence[Step], name: str = "") -> None:
         self._redis = redis
         self._steps = steps
         self._stop = threading.Event()
         self._progress = Progress()
         self._failed: tuple[str, ...] = ()
-        self.live: dict[str, Check] = {"loop": self._progress.within("loop", STUCK_SECONDS)}
-        self.ready: dict[str, Check] = {"steps": self._judge_steps}
-        self._thread = threading.Thread(target=self._run, name="control-loop", daemon=True)
+        loop, checks = (f"{name}-loop", f"{name}-steps") if name else ("loop", "steps")
+        self.live: dict[str, Check] = {loop: self._progress.within("loop", STUCK_SECONDS)}
+        self.ready: dict[str, Check] = {checks: self._judge_steps}
+        thread = f"{name or 'control'}-loop"
+        self._thread = threading.Thread(target=self._run, name=thread, daemon=True)
 
     def start(self) -> None:
         """Begin."""

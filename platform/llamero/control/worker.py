@@ -23,6 +23,7 @@ from llamero.control.registry_work import look_after_registry
 from llamero.control.task_watch import TaskWatch
 from llamero.control.tidying import tidy
 from llamero.playground.settling import settle_answers
+from llamero.usage.ledger import move_records
 
 QUEUE = "control"
 NUM_THREADS = 2
@@ -50,17 +51,22 @@ def run_control_worker(name: str) -> int:
             tasks.look,
         ),
     )
+    # Apart, so that neither waits for the other: a long queue of records, or a slow webhook.
+    ledger = ControlLoop(connect(settings.REDIS_URL, max_connections=2), (move_records,), "ledger")
     batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
-    open_health_port({**loop.live, **batches.live, "tasks": tasks.judge}, loop.ready)
+    live = {**loop.live, **ledger.live, **batches.live, "tasks": tasks.judge}
+    open_health_port(live, {**loop.ready, **ledger.ready})
 
     def begin(sender: Any, **_: Any) -> None:
         wake_on_signals(sender.hub)
         loop.start()
+        ledger.start()
         batches.start()
 
     def end(**_: Any) -> None:
         batches.stop()
         loop.stop()
+        ledger.stop()
         controller.let_go()
 
     worker_ready.connect(begin, weak=False)

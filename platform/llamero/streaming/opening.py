@@ -24,7 +24,11 @@ from llamero.api.run import GenerationRun
 from llamero.api.run_names import make_run_id
 from llamero.api.turn import TurnFormat
 from llamero.errors import InvalidValue, LlameroError
+from llamero.request_ids import note_route
 from models_registry.selectors import ServedModel
+
+# What the ledger calls the route of chats on a socket.
+ROUTE = "/ws/v1/chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ async def open_chat(
     if run_id is not None and await is_run_kept(run_id, caller):
         message = "This run has begun already: resume it."
         raise LlameroError(409, "run_in_use", message, param="run")
+    note_route(ROUTE)
     request, served = await database_sync_to_async(_prepare)(body, caller)
     if not await is_ready(served.deployment):
         async for progress in watch_loading(served.deployment):

@@ -145,7 +145,7 @@ async def test_inputs_of_a_lost_list_count_as_far_as_their_vectors_came(client, 
 
 async def test_the_answer_is_recorded_only_where_the_bill_asks_for_it(client, gateway, job, jobs):
     kept = make_job()
-    await gateway.submit(kept, max_queue=8, bill=b'{"keeps":true,"key":7}')
+    await gateway.submit(kept, max_queue=8, bill=b'{"text_days":3,"key":7}')
     for one in (job, kept):
         jobs.take("chat-1")
         tell(client, one, make_token(1), make_token(2), DONE)

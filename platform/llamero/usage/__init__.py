@@ -1,0 +1,1 @@
+"""What was used: the ledger, what it costs, and who is told of it."""
