@@ -196,7 +196,7 @@ class FakeDispatcher:
     async def beating_replicas(self) -> tuple[ReplicaStatus, ...]:
         return await self.replicas()
 
-    async def submit(self, job: Any, *, max_queue: int, max_owner_queue: int) -> FakeStream:
+    async def find_running(self, job_ids: Sequence[str]) -> frozenset[str]:
         self._check()
         return frozenset(job_ids) - set(self.cancelled)
 

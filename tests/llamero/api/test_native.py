@@ -201,6 +201,12 @@ async def test_slots_tell_neither_owner_nor_job() -> None:
     assert b"abc" not in answer.body
 
 
+async def test_a_slot_is_idle_as_soon_as_its_job_has_ended(dispatcher: FakeDispatcher) -> None:
+    dispatcher.cancelled = ["abc"]
+    first, second = (await get("/slots?model=smol")).json()
+    assert first == second | {"id": 0}
+
+
 async def test_a_model_may_be_named_in_the_path() -> None:
     document = (await post("/m/org/big:1b/completion", {"prompt": "x"})).json()
     assert document["model"] == "org/big:1b"

@@ -94,10 +94,16 @@ class SlotsView(NativeView):
 
     async def get(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """List them, replica by replica."""
+        dispatcher, routes = dispatch.get_dispatcher(), {one.deployment: one for one in self.routes}
+        found = await dispatcher.beating_replicas()
+        replicas = [one for one in found if one.deployment in routes]
+        jobs = [slot.job for one in replicas for slot in one.slots if slot.job]
+        # A heartbeat may be a second old: a job that has ended since is none.
+        running = await dispatcher.find_running(jobs)
         slots = [
-            _describe_slot(one, slot) | {"speculative": bool(route.profile.speculation)}
-            for route in self.routes
-            for one in await dispatch.get_dispatcher().replicas(route.deployment)
+            _describe_slot(one, slot if slot.job in running else SlotStats(id=slot.id))
+            | {"speculative": bool(routes[one.deployment].profile.speculation)}
+            for one in sorted(replicas, key=lambda one: one.replica)
             for slot in one.slots
         ]
         if self.must_have_idle and all(slot["is_processing"] for slot in slots):
