@@ -64,8 +64,7 @@ def read_header(fd: int, size_bytes: int) -> Header:
 
 def _read_counts(reader: BoundedReader) -> tuple[int, int, int]:
     """Read the fixed part: version, number of tensors, number of keys."""
-    lead = reader.take(min(512, reader.size_bytes))
-    reader.position = 0
+    lead = reader.peek(512)
     if reader.size_bytes < 4:
         raise GgufRejected("truncated", f"The file has only {reader.size_bytes} bytes.", 0)
     if not lead.startswith(b"GGUF"):

@@ -27,6 +27,10 @@ class BoundedReader:
         """Bytes from the cursor to the end of the file."""
         return self.size_bytes - self.position
 
+    def peek(self, count: int) -> bytes:
+        """Give up to ``count`` of the next bytes, as many as are there."""
+        return self._read(min(count, self.remaining), self.position)
+
     def take(self, count: int) -> bytes:
         """Give the next ``count`` bytes; the caller has bounded ``count``."""
         start = self.position - self._window_start
@@ -73,6 +77,9 @@ class BoundedReader:
                 "string_len", f"A string of {length} bytes is longer than {max_bytes}.", at
             )
 
+    def _read(self, count: int, position: int) -> bytes:
+        return os.pread(self._fd, count, position)
+
     def _load(self, count: int) -> None:
         if count > self.remaining:
             raise GgufRejected("truncated", "The file ends within its header.", self.position)
@@ -81,13 +88,12 @@ class BoundedReader:
         wanted = min(max(count, WINDOW_BYTES), self.remaining)
         parts: list[bytes] = []
         done = 0
-        while done < wanted:
-            part = os.pread(self._fd, wanted - done, self.position + done)
-            if not part:
-                raise GgufRejected(
-                    "shrank", "The file is shorter than it was said to be.", self.position
-                )
+        # A file that is still being sent may end within the window, but not before ``count``.
+        while done < wanted and (part := self._read(wanted - done, self.position + done)):
             parts.append(part)
             done += len(part)
+        if done < count:
+            reason = "The file is shorter than it was said to be."
+            raise GgufRejected("shrank", reason, self.position)
         self._window = b"".join(parts)
         self._window_start = self.position

@@ -140,7 +140,7 @@ class AsyncAPIView(APIView):
         if self.waits_at:
             owner = caller_of(request).owner
             dispatch.get_dispatcher().raise_if_full(self.waits_at, owner)
-        elif isinstance(request.auth, Caller):
+        elif request.method != "OPTIONS" and isinstance(request.auth, Caller):
             await admit(request.auth)
         response: HttpResponseBase = await handler(request, *self.args, **self.kwargs)
         return response

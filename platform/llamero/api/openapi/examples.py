@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from llamero.api.anthropic.views import CountTokensView, MessagesView
 from llamero.api.batches.batches import BatchesView
 from llamero.api.conversations import ConversationLookupView
+from llamero.api.model_imports.imports import ImportsView, ImportView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -55,6 +56,14 @@ EXAMPLES: dict[type[APIView], Any] = {
     EmbeddingView: {"model": EMBEDDING_MODEL, "content": _TEXTS},
     TokenizeView: {"model": CHAT_MODEL, "content": "Hello, world", "with_pieces": True},
     DetokenizeView: {"model": CHAT_MODEL, "tokens": [19556, 28, 905]},
+    ImportsView: {
+        "model": "smollm2-360m-instruct",
+        "deploy": True,
+        "sources": [
+            {"repository": "bartowski/SmolLM2-360M-Instruct-GGUF", "file": "model-Q4_K_M.gguf"}
+        ],
+    },
+    ImportView: {"model": "smollm2-360m-instruct", "deploy": True},
     BatchesView: {
         "input_file_id": "file-0123456789abcdef",
         "endpoint": "/v1/chat/completions",
