@@ -15,6 +15,7 @@ _FIRST_PARTS = frozenset(
         "completion",
         "completions",
         "chat",
+        "responses",
         "embedding",
         "embeddings",
         "tokenize",

@@ -46,7 +46,10 @@ _anthropic: dict[str, Any] = {
     "v1/messages": MessagesView.as_view(),
     "v1/messages/count_tokens": CountTokensView.as_view(),
 }
+_native_responses = {"dialect": Dialect.LLAMA_SERVER, "may_leave_model_out": True}
 _native: dict[str, Any] = {
+    "responses": ResponsesView.as_view(**_native_responses),
+    "responses/input_tokens": InputTokensView.as_view(**_native_responses),
     "chat/completions": NativeChatView.as_view(),
     "chat/completions/input_tokens": ChatTokensView.as_view(),
     "completion": CompletionView.as_view(),

@@ -17,6 +17,8 @@ BODIES = {
     "v1/messages": {"messages": HI, "max_tokens": 5},
     "v1/messages/count_tokens": {"messages": HI},
     "chat/completions": {"messages": HI},
+    "responses": {"input": "x", "store": False},
+    "responses/input_tokens": {"input": "x"},
     "completion": {"prompt": "x"},
     "tokenize": {"content": "x"},
     "detokenize": {"tokens": [97]},

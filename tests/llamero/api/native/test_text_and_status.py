@@ -56,6 +56,15 @@ async def test_a_chat_needs_no_model_on_the_native_address() -> None:
     assert (await post("/v1/chat/completions", {"messages": MESSAGES})).status == 400
 
 
+async def test_a_response_needs_no_model_on_the_native_address() -> None:
+    document = (await post("/responses", {"input": "Hi", "store": False})).json()
+    assert (document["model"], document["object"]) == ("smol", "response")
+    assert (await post("/responses/input_tokens", {"input": "Hi"})).json()["input_tokens"] > 2
+    answer = await post("/responses", {"input": 5, "store": False})
+    assert (answer.status, answer.error["code"]) == (400, 400)
+    assert (await post("/v1/responses", {"input": "Hi", "store": False})).status == 400
+
+
 @pytest.mark.parametrize("prefix", ["", "/v1"])
 async def test_a_prompt_can_be_counted(prefix: str) -> None:
     document = (
