@@ -68,6 +68,7 @@ end
 function minute.wait(key, time, amount)
   local fields = redis.call('HMGET', key, 'first', 'last')
   local first, last = tonumber(fields[1]), tonumber(fields[2])
+  if not first then return MINUTE_SECONDS end -- more than it ever allows
   for second = first, last do
     amount = amount - tonumber(redis.call('HGET', key, second) or 0)
     if amount <= 0 then return second + MINUTE_SECONDS - time end
