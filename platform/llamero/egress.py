@@ -56,17 +56,22 @@ def check_address(url: str) -> SplitResult:
     return parts
 
 
-def fetch_document(url: str) -> bytes:
-    """Give what a server answers; blocks for a few seconds. Raises UnsafeAddress or FetchFailed."""
+def fetch_document(url: str, *, bearer: str = "") -> bytes:
+    """Give what a server answers to who shows a token, or to anybody; blocks for a few seconds.
+
+    Raises UnsafeAddress or FetchFailed.
+    """
     parts = check_address(url)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     connection = _PinnedConnection(parts, deadline)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         headers = {"Accept": "application/json", "User-Agent": "llamero"}
+        if bearer:
+            headers["Authorization"] = f"Bearer {bearer}"
         connection.request("GET", target, headers=headers)
         return _read(connection.getresponse(), connection, deadline)
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
         kind = type(error).__name__
         raise FetchFailed(f"{parts.hostname} could not be asked: {kind}") from error
     finally:

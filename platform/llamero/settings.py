@@ -4,6 +4,7 @@ from pathlib import Path
 
 from inference.protocol.names import broker_url
 from llamero.accounts.peppers import read_peppers
+from llamero.accounts.sign_in.config import SignInSettings, read_group_map
 from llamero.env import BASE_DIR, env, read_home
 from llamero.secret_files import read_or_make_secret
 from llamero.sockets import valkey_socket
@@ -318,6 +319,25 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+# An identity provider (OpenID Connect) beside the form for passwords; off without an issuer.
+SIGN_IN = SignInSettings(
+    issuer=env.str("LLAMERO_OIDC_ISSUER", default=""),
+    client_id=env.str("LLAMERO_OIDC_CLIENT_ID", default=""),
+    client_secret=env.str("LLAMERO_OIDC_CLIENT_SECRET", default=""),
+    # As the button says: "Sign in with …".
+    name=env.str("LLAMERO_OIDC_NAME", default="single sign-on"),
+    scopes=tuple(env.list("LLAMERO_OIDC_SCOPES", default=["openid", "profile", "email"])),
+    username_claim=env.str("LLAMERO_OIDC_USERNAME_CLAIM", default="preferred_username"),
+    # Who is in one of the provider's groups may enter, as staff or as superuser; nobody else may.
+    groups_claim=env.str("LLAMERO_OIDC_GROUPS_CLAIM", default="groups"),
+    staff_groups=frozenset(env.list("LLAMERO_OIDC_STAFF_GROUPS", default=[])),
+    superuser_groups=frozenset(env.list("LLAMERO_OIDC_SUPERUSER_GROUPS", default=[])),
+    # Which of our groups theirs lead to: theirs:ours,other:another
+    group_map=read_group_map(env.list("LLAMERO_OIDC_GROUPS", default=[])),
+    # False: only users who were made beforehand, by their names.
+    creates_users=env.bool("LLAMERO_OIDC_CREATE_USERS", default=True),
+    session_hours=env.int("LLAMERO_OIDC_SESSION_HOURS", default=12),
+)
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 

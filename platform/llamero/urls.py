@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
+    path("", include("llamero.accounts.urls")),
     path("admin/", admin.site.urls),
     path("", include("llamero.console.urls")),
     path("", include("llamero.playground.urls")),

@@ -13,6 +13,8 @@ ICONS = {
     "Deployment": "rocket_launch",
     "ApiKey": "key",
     "Team": "groups",
+    "TokenIssuer": "verified_user",
+    "Identity": "badge",
     "User": "person",
     "Group": "group",
     "Node": "dns",

@@ -1,5 +1,5 @@
-"""Keys and teams in the admin."""
+"""Keys, teams and identity providers in the admin."""
 
-from llamero.accounts.admin import api_key, team
+from llamero.accounts.admin import api_key, identity, team, token_issuer
 
-__all__ = ["api_key", "team"]
+__all__ = ["api_key", "identity", "team", "token_issuer"]

@@ -40,10 +40,10 @@ class ApiKeyAdmin(TeamRightsMixin):
 
     form = ApiKeyForm
     list_display = ("name", "shown_prefix", "owner", "state_label", "expires_at", "last_used_at")
-    list_filter = (StateFilter, "team", "pepper")
+    list_filter = (StateFilter, "team", "issuer", "pepper")
     search_fields = ("name", "prefix", "old_prefix", "user__username", "team__name")
     filter_horizontal = ("allowed_models",)
-    list_select_related = ("user", "team")
+    list_select_related = ("user", "team", "issuer")
     actions = ("revoke", "disable", "enable")
     actions_detail = ("rotate",)
     fields = (
@@ -161,7 +161,7 @@ class ApiKeyAdmin(TeamRightsMixin):
     def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for how long the old key should work; then show the new one, this once."""
         key = self.get_object(request, object_id)
-        if key is None:
+        if key is None or key.issuer_id is not None:
             raise Http404
         form = RotationForm(request.POST if request.method == "POST" else None)
         if form.is_valid():

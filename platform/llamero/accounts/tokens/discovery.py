@@ -17,6 +17,7 @@ class ProviderDocument:
     jwks_uri: str
     authorization_endpoint: str
     token_endpoint: str
+    userinfo_endpoint: str
     end_session_endpoint: str
     token_auth_methods: tuple[str, ...]
 
@@ -38,6 +39,7 @@ def discover(issuer: str) -> ProviderDocument:
         jwks_uri=_read_address(document, "jwks_uri"),
         authorization_endpoint=_read_address(document, "authorization_endpoint"),
         token_endpoint=_read_address(document, "token_endpoint"),
+        userinfo_endpoint=_read_address(document, "userinfo_endpoint"),
         end_session_endpoint=_read_address(document, "end_session_endpoint"),
         token_auth_methods=tuple(map(str, methods)) if isinstance(methods, list) else (),
     )

@@ -1,12 +1,15 @@
 """The issuers whose tokens count, with their keys: a second old at most."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from llamero.accounts.models.token_issuer import TokenIssuer
 from llamero.accounts.tokens.discovery import discover
-from llamero.accounts.tokens.key_material import read_keys
+from llamero.accounts.tokens.key_material import PublicKey, read_jwks, read_keys
 from llamero.accounts.tokens.key_sets import KeySet, StaticKeys
+from llamero.egress import FetchFailed, UnsafeAddress, fetch_document
 from llamero.expiring_cache import ExpiringCache
 
 Keys = KeySet | StaticKeys
@@ -35,6 +38,20 @@ def find_issuer(iss: object) -> KnownIssuer | None:
     """Give the enabled issuer of this name, letter by letter."""
     known = recent_issuers.recall("all", _read_issuers) or {}
     return known.get(iss) if isinstance(iss, str) else None
+
+
+class CannotReadKeys(Exception):
+    """The keys of an issuer are not to be had. Its text is for the operator."""
+
+
+def read_keys_of(row: TokenIssuer) -> Sequence[PublicKey]:
+    """Give the keys of an issuer, read now; blocks. Raises CannotReadKeys."""
+    try:
+        if row.keys:
+            return read_keys(row.keys)
+        return read_jwks(json.loads(fetch_document(_find_jwks(row.jwks_url, row.issuer))))
+    except (FetchFailed, UnsafeAddress, ValueError, RecursionError) as error:
+        raise CannotReadKeys(f"The keys cannot be read: {error}") from error
 
 
 def _read_issuers() -> dict[str, KnownIssuer]:

@@ -34,9 +34,9 @@ def looks_like_token(text: str) -> bool:
     return len(text) <= MAX_TOKEN_LENGTH and _SHAPE.match(text) is not None
 
 
-def read_token(text: str) -> ReadToken:
+def read_token(text: str, max_length: int = MAX_TOKEN_LENGTH) -> ReadToken:
     """Take a token apart; raises UnprovenToken for whatever is not plainly one."""
-    match = _SHAPE.match(text) if len(text) <= MAX_TOKEN_LENGTH else None
+    match = _SHAPE.match(text) if len(text) <= max_length else None
     if match is None:
         raise UnprovenToken("not in the shape of a token")
     header = _read_object(match[1], "header")

@@ -1,0 +1,16 @@
+"""A sign-in that was begun, and how it may end."""
+
+from dataclasses import dataclass
+
+
+class SignInFailed(Exception):
+    """Somebody could not be signed in. Its text is for them; the reason is in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is remembered of somebody who was sent to the provider, until they come back."""
+
+    state: str
+    nonce: str
+    verifier: str
