@@ -9,6 +9,8 @@ from llamero.api.batches.batches import BatchesView, BatchView, CancelBatchView
 from llamero.api.batches.files import FileContentView, FilesView, FileView
 from llamero.api.conversations import ConversationLookupView, ConversationStreamView
 from llamero.api.health import LiveView, ReadyView
+from llamero.api.model_imports.imports import ImportsView, ImportView
+from llamero.api.model_imports.uploads import UploadsView, UploadView
 from llamero.api.native.adapters import AdaptersView
 from llamero.api.native.chat import ApplyTemplateView, ChatTokensView, NativeChatView
 from llamero.api.native.completion import CompletionView
@@ -28,6 +30,7 @@ from llamero.api.rerank import RerankView
 from llamero.api.responses.create import InputTokensView, ResponsesView
 from llamero.api.responses.stored import CancelView, InputItemsView, ResponseView
 from llamero.api.runs import RunEventsView, RunView
+from llamero.api.usage import UsageView
 
 _openai: dict[str, Any] = {
     "v1/chat/completions": ChatCompletionsView.as_view(),
@@ -92,6 +95,11 @@ urlpatterns = [
     path("v1/batches", BatchesView.as_view()),
     path("v1/batches/<str:batch_id>", BatchView.as_view()),
     path("v1/batches/<str:batch_id>/cancel", CancelBatchView.as_view()),
+    path("v1/usage", UsageView.as_view()),
+    path("v1/model-uploads", UploadsView.as_view()),
+    path("v1/model-uploads/<str:upload_id>", UploadView.as_view()),
+    path("v1/model-imports", ImportsView.as_view()),
+    path("v1/model-imports/<str:import_id>", ImportView.as_view()),
     path("v1/models/<path:name>", ModelView.as_view()),
     path("openapi.json", OpenApiView.as_view()),
     path("v1/openapi.json", OpenApiView.as_view()),

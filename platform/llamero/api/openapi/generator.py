@@ -13,6 +13,7 @@ from llamero.api.openapi import (
     answers_native,
     answers_openai,
     answers_responses,
+    answers_usage,
     fields,
 )
 from llamero.api.openapi.examples import example_of, model_of
@@ -28,6 +29,7 @@ COMPONENTS: dict[str, Schema] = {
     for answers in (
         answers_openai,
         answers_responses,
+        answers_usage,
         answers_anthropic,
         answers_native,
         answers_batches,

@@ -44,6 +44,7 @@ from llamero.api.rerank import RerankView
 from llamero.api.responses.create import InputTokensView, ResponsesView
 from llamero.api.responses.stored import CancelView, InputItemsView, ResponseView
 from llamero.api.runs import RunEventsView, RunView
+from llamero.api.usage import UsageView
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +377,19 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "Say what an import is to become.", _IMPORTS, ref("ModelImport")
     ),
     (ImportView, "DELETE"): Operation("Take an import back.", _IMPORTS),
+    (UsageView, "GET"): Operation(
+        "Tell what the key has used, in buckets of time.",
+        _SERVER,
+        ref("UsagePage"),
+        parameters=(
+            _query("start_time", "Where it begins: a Unix time or a date."),
+            _query("end_time", "Where it ends; now, if it is left out."),
+            _query("bucket_width", "`1d` or `1h`.", one_of("1d", "1h")),
+            _query("group_by", "`model`: a result for each model.", one_of("model")),
+            _query("limit", "How many buckets a page has: up to 31 days or 168 hours.", COUNT),
+            _query("page", "The `next_page` of the page before."),
+        ),
+    ),
     (RunEventsView, "GET"): Operation(
         "Go on with a resumable stream, in the shape it began in.",
         _RUNS,

@@ -59,7 +59,13 @@ class LedgerRow(models.Model):
     class Meta:
         ordering = ("-ended_at", "-pk")
         verbose_name = "ledger row"
-        indexes = (*tuple(models.Index(fields=(f"{name}_id", "ended_at"), name=f"ledger_by_{name}") for name in ("key", "user", "team", "model")), models.Index(fields=("request_id",), name="ledger_by_request"))
+        indexes = (
+            *tuple(
+                models.Index(fields=(f"{name}_id", "ended_at"), name=f"ledger_by_{name}")
+                for name in ("key", "user", "team", "model")
+            ),
+            models.Index(fields=("request_id",), name="ledger_by_request"),
+        )
 
     def __str__(self) -> str:
         return self.job
