@@ -40,11 +40,18 @@ class NumberedChunks:
     """Writes as another writer does, with ids, and without what a client has already.
 
     What was told before is written again from the first event on and dropped, so that the rest is
-    what it would have been: roles, offsets and counts included.
+    what it would have been: roles, offsets and counts included. ``after`` came in ``param``.
     """
 
-    def __init__(self, writer: ChunkWriter, num_jobs: int, after: Place | None = None) -> None:
+    def __init__(
+        self,
+        writer: ChunkWriter,
+        num_jobs: int,
+        after: Place | None = None,
+        param: str = "Last-Event-ID",
+    ) -> None:
         self._writer = writer
+        self._param = param
         self._has_lanes = num_jobs > 1
         self._written = [0] * num_lanes(num_jobs)
         self._told = list(after or self._written)
@@ -62,7 +69,7 @@ class NumberedChunks:
         """Give what comes last. Raises InvalidValue if the client's place was never reached."""
         chunks = self._number(0, self._writer.end())
         if self._written != self._told:
-            raise no_such_event("Last-Event-ID")
+            raise no_such_event(self._param)
         return chunks
 
     def fail(self, error: LlameroError) -> bytes:

@@ -16,6 +16,7 @@ from llamero.api.native.completion_stream import CompletionRecipe
 from llamero.api.numbering import NumberedChunks, SkippedBytes, read_place
 from llamero.api.openai.recipes import ChatRecipe, TextRecipe
 from llamero.api.pacing import AS_USUAL, Pacing
+from llamero.api.responses.writer import KeptResponse
 from llamero.api.run import GenerationRun
 from llamero.api.run_names import (
     CONVERSATION_HEADER,
@@ -48,7 +49,7 @@ class SocketRecipe(msgspec.Struct, frozen=True, tag="socket"):
 
 
 StreamRecipe = ChatRecipe | TextRecipe | CompletionRecipe | MessageRecipe
-Recipe = StreamRecipe | SocketRecipe
+Recipe = StreamRecipe | SocketRecipe | KeptResponse
 
 
 class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +133,7 @@ async def find_kept_run(run_id: str, caller: Caller) -> KeptRun:
     document = None
     if is_run_id(run_id):
         document = await dispatch.get_dispatcher().find_run(run_id, caller.owner)
-    kept = None if document is None else read_kept(document)
+    kept = None if document is None else read_kept_run(document)
     if kept is None or not caller.may_use(kept.model_pk):
         raise no_such_run()
     return kept
@@ -175,18 +176,28 @@ async def retell_run(
     """
     kept = await find_kept_run(run_id, caller)
     recipe = kept.recipe
-    if isinstance(recipe, SocketRecipe):
+    if isinstance(recipe, (SocketRecipe, KeptResponse)):
         raise no_such_run()
     after = read_place(place, recipe.num_jobs, param)
     if num_skipped and recipe.num_jobs > 1:
         message = "Several choices come in no fixed order: name the last event by Last-Event-ID."
         raise InvalidValue("from", message)
     run = await reopen_run(kept, caller)
-    writer = SkippedBytes(NumberedChunks(recipe.make_writer(), recipe.num_jobs, after), num_skipped)
+    numbered = NumberedChunks(recipe.make_writer(), recipe.num_jobs, after, param)
+    writer = SkippedBytes(numbered, num_skipped)
     pacing = (
         AS_USUAL if conversation_of(run_id) is None else replace(AS_USUAL, ping_seconds=NO_PINGS)
     )
     return await stream_kept_run(run, writer, run_id, pacing, is_resumed=True)
+
+
+async def retell_response(run_id: str, caller: Caller) -> StreamingHttpResponse:
+    """Answer with the events of a response that is not stored, from the first on."""
+    kept = await find_kept_run(run_id, caller)
+    if not isinstance(kept.recipe, KeptResponse):
+        raise no_such_run()
+    run = await reopen_run(kept, caller)
+    return await stream_kept_run(run, kept.recipe.recipe.make_writer(), None, is_resumed=True)
 
 
 async def _go_on(run: GenerationRun, run_id: str, conversation: str, caller: Caller) -> None:
@@ -212,7 +223,7 @@ async def _go_on(run: GenerationRun, run_id: str, conversation: str, caller: Cal
         raise
 
 
-def read_kept(document: bytes) -> KeptRun | None:
+def read_kept_run(document: bytes) -> KeptRun | None:
     """Read what was kept; what another version of the program wrote is as good as expired."""
     try:
         return _decoder.decode(document)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 from django.http import StreamingHttpResponse
@@ -70,6 +70,14 @@ class ChunkWriter(Protocol):
         """Give what comes last where a stream ends badly."""
 
 
+class Part(NamedTuple):
+    """What a stream has to send by now; it ends there with a failure, or as it should if whole."""
+
+    text: bytes
+    failure: LlameroError | None = None
+    is_whole: bool = False
+
+
 async def stream_run(
     run: EventSource, writer: ChunkWriter, pacing: Pacing = AS_USUAL
 ) -> StreamingHttpResponse:
@@ -78,10 +86,11 @@ async def stream_run(
     Raises what fails before there is anything to send.
     """
     try:
-        first = await _first_events(run, pacing)
-        for _, event in first:
+        events = await _first_events(run, pacing)
+        for _, event in events:
             if type(event) is Failed:
                 raise from_failed(event)
+        first = _write_all(run, writer, events, writer.start())
     except BaseException:
         await run.close()
         raise
@@ -98,11 +107,13 @@ async def stream_kept_run(
 ) -> StreamingHttpResponse:
     """Answer with the events of a run that may be resumed: at once, for the client to know its id.
 
-    So whatever fails is told as an event, after all that came before it.
+    So whatever fails is told as an event, after all that came before it. Only of one that is
+    resumed what was told before is looked at first: raises InvalidValue where the run has ended,
+    and the writer was to begin behind its end.
     """
     pacing = replace(pacing, comment_end=b"\n")
     try:
-        first = await run.next_events(REPLAY_SECONDS) if is_resumed else []
+        first = await _catch_up(run, writer) if is_resumed else Part(writer.start())
     except BaseException:
         await run.close()
         raise
@@ -144,25 +155,38 @@ async def _first_events(run: EventSource, pacing: Pacing) -> list[ChoiceEvent]:
     return found
 
 
+async def _catch_up(run: EventSource, writer: ChunkWriter) -> Part:
+    """Write up to the first that the client lacks, or for a moment."""
+    part = Part(writer.start())
+    ends = monotonic() + REPLAY_SECONDS
+    while not part.text and not part.failure and not part.is_whole:
+        if (left := ends - monotonic()) <= 0:
+            break
+        part = _write_all(run, writer, await run.next_events(left))
+    return part
+
+
 async def _body(
-    run: EventSource, writer: ChunkWriter, events: list[ChoiceEvent], pacing: Pacing
+    run: EventSource, writer: ChunkWriter, first: Part, pacing: Pacing
 ) -> AsyncIterator[bytes]:
     """Send what arrives as it arrives; runs for as long as the client stays."""
     failure: LlameroError | None = None
+    part = first
     try:
-        head = writer.start() if events else writer.start() + _sign_of_life(run, pacing)
-        while failure is None:
-            chunks, failure = _write_all(writer, events)
-            if failure is None and run.is_finished:
-                yield head + chunks + writer.end()
+        if run.is_waiting or first == Part(b""):
+            part = first._replace(text=first.text + _sign_of_life(run, pacing))
+        while True:
+            if part.text:
+                yield part.text
+            if part.is_whole:
                 return
-            if head or chunks:
-                yield head + chunks
-            head = b""
-            if failure is None:
-                events = await run.next_events(_patience(run, pacing))
-                if not events and not run.is_finished and pacing.may_ping:
-                    yield _sign_of_life(run, pacing)
+            if part.failure is not None:
+                failure = part.failure
+                break
+            events = await run.next_events(_patience(run, pacing))
+            if not events and not run.is_finished and pacing.may_ping:
+                yield _sign_of_life(run, pacing)
+            part = _write_all(run, writer, events)
     except Exception as error:
         failure = describe_exception(error)
     finally:
@@ -192,13 +216,15 @@ def _sign_of_life(run: EventSource, pacing: Pacing) -> bytes:
 
 
 def _write_all(
-    writer: ChunkWriter, events: Sequence[ChoiceEvent]
-) -> tuple[bytes, LlameroError | None]:
-    """Write events up to a failure, which ends the whole stream."""
-    chunks: list[bytes] = []
+    run: EventSource, writer: ChunkWriter, events: Sequence[ChoiceEvent], head: bytes = b""
+) -> Part:
+    """Write events, and the end behind the last of all; a failure ends the whole stream."""
+    chunks = [head]
     for choice_event in events:
         event = choice_event.event
         if type(event) is Failed:
-            return b"".join(chunks), from_failed(event)
+            return Part(b"".join(chunks), from_failed(event))
         chunks.append(writer.write(choice_event))
-    return b"".join(chunks), None
+    if run.is_finished:
+        chunks.append(writer.end())
+    return Part(b"".join(chunks), is_whole=run.is_finished)

@@ -23,7 +23,7 @@ class StoredResponse(models.Model):
     ``previous`` is no foreign key: a conversation whose beginning was deleted must not seem whole.
     ``question`` and ``outcome`` are packed (see ``packing``): text that databases would refuse in
     columns of their own, such as NUL, is legal in JSON. ``job`` is the durable job behind it, and
-    empty where nothing goes on without its client.
+    empty where nothing goes on without its client. ``num_bytes`` is what both take, packed.
     """
 
     id = models.CharField(primary_key=True, max_length=64, editable=False)
@@ -44,6 +44,7 @@ class StoredResponse(models.Model):
     job = models.CharField(max_length=32, blank=True, editable=False)
     question = models.BinaryField()
     outcome = models.BinaryField(null=True)
+    num_bytes = models.PositiveBigIntegerField("bytes", default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     ended_at = models.DateTimeField(null=True, editable=False)
     used_at = models.DateTimeField(default=timezone.now, db_index=True, editable=False)
@@ -52,6 +53,10 @@ class StoredResponse(models.Model):
         ordering = ("-created_at",)
         verbose_name = "stored response"
         indexes = (
+            # Whole rows of what is counted for each new one: the table itself is not read.
+            models.Index(
+                fields=("owner", "used_at", "num_bytes", "state"), name="responses_of_owner"
+            ),
             models.Index(
                 fields=("created_at",),
                 condition=models.Q(state="in_progress"),

@@ -1,6 +1,9 @@
 """Find stored responses: only ever those of one owner, but for those that somebody must end."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Sum
 
 from llamero.conversations.models import ResponseState, StoredResponse
 
@@ -17,6 +20,21 @@ _CHAIN = f"""
     SELECT one.*, chain.depth FROM {_TABLE} one JOIN chain ON one.id = chain.id
     ORDER BY chain.depth DESC
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What an owner has stored."""
+
+    num_responses: int
+    num_bytes: int
+
+
+def measure_responses(owner: str) -> Holding:
+    """Count what an owner has stored, in the index alone."""
+    rows = StoredResponse.objects.filter(owner=owner)
+    found = rows.aggregate(num=Count("used_at"), size=Sum("num_bytes"))
+    return Holding(found["num"], found["size"] or 0)
 
 
 def find_response(response_id: str, owner: str) -> StoredResponse | None:

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from django.conf import settings
+from django.db.models import F
 from django.utils import timezone
 
 from llamero.accounts.selectors import Caller
 from llamero.conversations.models import ResponseState, StoredResponse
+from llamero.conversations.selectors import measure_responses
 
 # Short transactions: a request that writes must not wait long for a clean-up.
 _REMOVED_AT_ONCE = 200
@@ -25,7 +28,7 @@ def keep_response(
     state: ResponseState = ResponseState.IN_PROGRESS,
     outcome: bytes | None = None,
 ) -> None:
-    """Store a response, in progress or as it ended."""
+    """Store a response, in progress or as it ended; the owner's oldest make room for it."""
     StoredResponse.objects.create(
         id=response_id,
         owner=caller.owner,
@@ -37,14 +40,21 @@ def keep_response(
         job=job,
         state=state,
         outcome=outcome,
+        num_bytes=len(question) + len(outcome or b""),
         ended_at=None if state == ResponseState.IN_PROGRESS else timezone.now(),
     )
+    _make_room(caller.owner, response_id)
 
 
 def end_response(*, response_id: str, state: ResponseState, outcome: bytes) -> bool:
     """Write how a response ended; False where somebody else did, or it was deleted."""
     in_progress = StoredResponse.objects.filter(id=response_id, state=ResponseState.IN_PROGRESS)
-    return bool(in_progress.update(state=state, outcome=outcome, ended_at=timezone.now()))
+    num_bytes = F("num_bytes") + len(outcome)
+    return bool(
+        in_progress.update(
+            state=state, outcome=outcome, ended_at=timezone.now(), num_bytes=num_bytes
+        )
+    )
 
 
 def note_use(*, responses: Iterable[StoredResponse]) -> None:
@@ -70,3 +80,23 @@ def remove_unused_responses(*, before: datetime) -> int:
     while ids := list(unused.values_list("id", flat=True)[:_REMOVED_AT_ONCE]):
         num_removed += StoredResponse.objects.filter(id__in=ids).delete()[0]
     return num_removed
+
+
+def _make_room(owner: str, newest: str) -> None:
+    """Delete the owner's longest unused until the rest is within bounds; none in progress."""
+    found = measure_responses(owner)
+    num_over = found.num_responses - settings.KEY_RESPONSES
+    bytes_over = found.num_bytes - settings.KEY_RESPONSE_BYTES
+    if num_over <= 0 and bytes_over <= 0:
+        return
+    ended = StoredResponse.objects.filter(owner=owner).exclude(state=ResponseState.IN_PROGRESS)
+    doomed: list[str] = []
+    for response_id, num_bytes in (
+        ended.exclude(id=newest).order_by("used_at").values_list("id", "num_bytes").iterator()
+    ):
+        if num_over <= 0 and bytes_over <= 0:
+            break
+        doomed.append(response_id)
+        num_over, bytes_over = num_over - 1, bytes_over - num_bytes
+    for start in range(0, len(doomed), _REMOVED_AT_ONCE):
+        StoredResponse.objects.filter(id__in=doomed[start : start + _REMOVED_AT_ONCE]).delete()

@@ -148,7 +148,9 @@ async def test_bytes_of_several_choices_are_not_counted(dispatcher: FakeDispatch
     assert (await get(f"{STREAM}&from=5")).error["param"] == "from"
 
 
-async def test_more_bytes_than_there_are_is_an_error_event(dispatcher: FakeDispatcher) -> None:
+async def test_more_bytes_than_there_are_are_refused(dispatcher: FakeDispatcher) -> None:
     whole = await post("/v1/chat/completions", CHAT, headers=TALK)
     answer = await get(f"{STREAM}&from={len(whole.body) + 1}")
-    assert answer.chunks[0]["error"]["param"] == "from"
+    assert (answer.status, answer.error["param"]) == (400, "from")
+    answer = await get(f"{STREAM}&from={len(whole.body)}")
+    assert (answer.status, answer.body) == (200, b"")

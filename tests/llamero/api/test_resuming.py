@@ -23,6 +23,7 @@ from inference.protocol.events import (
     TokenLogprob,
     Tokens,
 )
+from llamero.api import sse
 from llamero.api.numbering import NumberedChunks, read_place
 from llamero.api.openai.chunks import ChatDialect, OpenAIChunks
 from llamero.api.openai.envelope import Envelope
@@ -257,11 +258,32 @@ async def test_a_place_that_is_none_is_named(dispatcher: FakeDispatcher, last: s
     assert answer.error["param"] == "starting_after"
 
 
-async def test_a_place_beyond_the_end_is_an_error_event(dispatcher: FakeDispatcher) -> None:
+async def test_a_place_beyond_the_end_is_refused(dispatcher: FakeDispatcher) -> None:
     whole = await post("/v1/chat/completions", CHAT, headers=RESUMABLE)
-    answer = await resume(whole.headers["x-llamero-run"], "900")
+    run, last = whole.headers["x-llamero-run"], len(events_of(whole))
+    answer = await resume(run, "900")
+    assert (answer.status, answer.error["param"]) == (400, "Last-Event-ID")
+    answer = await get(f"/v1/runs/{run}/events?starting_after={last + 1}")
+    assert (answer.status, answer.error["param"]) == (400, "starting_after")
+    answer = await resume(run, str(last))
+    assert (answer.status, answer.body) == (200, b"")
+
+
+async def test_a_place_beyond_the_end_of_what_goes_on_is_an_error_event(
+    dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "REPLAY_SECONDS", 0.01)
+    goes_on = asyncio.Event()
+    dispatcher.script = lambda job: [*say("Hel")[:-1], goes_on, *say("lo")[1:]]
+    exchange = start("POST", "/v1/chat/completions", CHAT, headers=RESUMABLE)
+    await exchange.wait_for(b"Hel")
+    [(_, run)] = dispatcher.kept
+    again = start("GET", f"/v1/runs/{run}/events", headers={"last-event-id": "900"})
+    await again.wait_for(b": ping")
+    goes_on.set()
+    answer = await again.finish()
     assert answer.chunks == [{"error": answer.chunks[0]["error"]}]
-    assert answer.chunks[0]["error"]["param"] == "Last-Event-ID"
+    assert b"Hel" in (await exchange.finish()).body
 
 
 async def test_a_failure_comes_after_what_was_told(dispatcher: FakeDispatcher) -> None:

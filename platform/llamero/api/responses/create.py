@@ -1,5 +1,6 @@
 """POST /v1/responses and /v1/responses/input_tokens: a turn is generated, or counted."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from inference.protocol.jobs import GenerationJob
 from llamero.accounts.scopes import Scope
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.chat import ChatRequest, PreparedChat, prepare_chat
-from llamero.api.generation import open_run
+from llamero.api.generation import Keep, open_run
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, named_model
@@ -32,9 +33,16 @@ from llamero.api.responses.request import (
 )
 from llamero.api.responses.settling import Ending
 from llamero.api.responses.stored import tell_again
-from llamero.api.responses.writer import ResponseRecipe, error_event
-from llamero.api.resuming import IDEMPOTENCY_HEADER, RESUMABLE_HEADER, wants_resuming
+from llamero.api.responses.writer import KeptResponse, ResponseRecipe, error_event
+from llamero.api.resuming import (
+    IDEMPOTENCY_HEADER,
+    RESUMABLE_HEADER,
+    make_keep,
+    retell_response,
+    wants_resuming,
+)
 from llamero.api.run import GenerationRun
+from llamero.api.run_names import is_run_id, make_run_id
 from llamero.api.sse import stream_kept_run, stream_run
 from llamero.api.threads import run_in_thread
 from llamero.conversations.packing import pack
@@ -104,6 +112,7 @@ class ResponsesView(TurnView):
         self.response_id = make_response_id()
         self.asked = read_request(body, self.response_id)
         self.is_durable = self._is_resumable(request) or self.asked.is_background
+        self.run_id = self._read_run_id(request)
         self.find_model(request, body)
         self.waits_at = self.served.deployment
         self.read_conversation(request, self.asked.turn)
@@ -117,22 +126,30 @@ class ResponsesView(TurnView):
         )
 
     async def name_stream(self, response: StreamingHttpResponse) -> str | None:
-        """Give the response's own id, once it is stored."""
-        return self.response_id if self.is_begun else None
+        """Give the response's own id, once it is stored; of one that is not, that of its run."""
+        return self.run_id or self.response_id if self.is_begun else None
 
     async def tell_again(self, name: str) -> HttpResponseBase:
         """Tell its events from the first on."""
-        return await tell_again(name, caller_of(self.request))
+        caller = caller_of(self.request)
+        if is_run_id(name):
+            return await retell_response(name, caller)
+        return await tell_again(name, caller)
 
     def _is_resumable(self, request: Request) -> bool:
-        header, is_wanted = RESUMABLE_HEADER, wants_resuming(request)
-        is_streamed = self.asked.turn.settings.stream
-        if not is_wanted and is_streamed and IDEMPOTENCY_HEADER in request.headers:
-            header, is_wanted = IDEMPOTENCY_HEADER, True
-        if is_wanted and not (self.asked.is_stored and is_streamed):
-            message = f"A stream with {header} needs stream: true and store: true."
-            raise InvalidValue(header, message)
-        return is_wanted
+        """Whether a stored stream is to outlive its connection."""
+        is_storable = self.asked.is_stored and self.asked.turn.settings.stream
+        if wants_resuming(request):
+            if not is_storable:
+                message = f"A stream with {RESUMABLE_HEADER} needs stream: true and store: true."
+                raise InvalidValue(RESUMABLE_HEADER, message)
+            return True
+        return is_storable and IDEMPOTENCY_HEADER in request.headers
+
+    def _read_run_id(self, request: Request) -> str | None:
+        """Give the id of a stream that is repeated by its key alone, as it is not stored."""
+        is_repeated = self.asked.turn.settings.stream and IDEMPOTENCY_HEADER in request.headers
+        return make_run_id() if is_repeated and not self.asked.is_stored else None
 
     async def _generate(self, request: Request) -> HttpResponseBase:
         chat = await prepare_fitting_chat(
@@ -144,10 +161,14 @@ class ResponsesView(TurnView):
         )
         if self.is_durable:
             return await self._begin_durable(request, chat)
-        run = await self._open(request, chat)
+        keep = make_keep(self.run_id, chat.served, caller_of(request), KeptResponse(self.recipe))
+        run = await self._open(request, chat, keep)
         if chat.settings.stream:
             source = RecordedRun(run, self._keep_streamed) if self.asked.is_stored else run
-            return await stream_run(source, self.recipe.make_writer())
+            if keep is None:
+                return await stream_run(source, self.recipe.make_writer())
+            self.is_begun = True
+            return await stream_kept_run(source, self.recipe.make_writer(), None)
         events = await read_to_end(run)
         return json_response(await run_in_thread(partial(self._conclude, events)))
 
@@ -158,7 +179,11 @@ class ResponsesView(TurnView):
         that nobody knows of.
         """
         jobs: list[GenerationJob] = []
-        run = await self._open(request, chat, jobs)
+
+        async def note(made: Sequence[GenerationJob]) -> None:
+            jobs.extend(made)
+
+        run = await self._open(request, chat, note)
         try:
             await run_in_thread(partial(self._store, job=jobs[0].id))
             self.is_begun = True
@@ -174,22 +199,15 @@ class ResponsesView(TurnView):
         source = RecordedRun(run, partial(ending.keep, writer))
         return await stream_kept_run(source, writer, None)
 
-    async def _open(
-        self, request: Request, chat: PreparedChat, jobs: list[GenerationJob] | None = None
-    ) -> GenerationRun:
-        """Start the job; a durable one is put into ``jobs``."""
-
-        async def note(made: Any) -> None:
-            assert jobs is not None
-            jobs.extend(made)
-
+    async def _open(self, request: Request, chat: PreparedChat, keep: Keep | None) -> GenerationRun:
+        """Start the job; one that is kept is durable."""
         return await open_run(
             served=chat.served,
             prompts=[chat.prompt],
             param="input",
             settings=chat.settings,
             caller=caller_of(request),
-            keep=None if jobs is None else note,
+            keep=keep,
         )
 
     async def _keep_streamed(self, events: list[Event]) -> None:

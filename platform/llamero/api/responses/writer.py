@@ -37,6 +37,12 @@ class ResponseRecipe(msgspec.Struct, frozen=True, kw_only=True):
         return ResponseWriter(self, after)
 
 
+class KeptResponse(msgspec.Struct, frozen=True, tag="response"):
+    """A stream of a response that is stored nowhere, as it is kept for who repeats its request."""
+
+    recipe: ResponseRecipe
+
+
 class ResponseWriter:
     """Writes events. Those that a client has are written too, and dropped: numbers stay the same.
 

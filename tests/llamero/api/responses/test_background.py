@@ -75,11 +75,9 @@ async def test_its_stream_goes_on_after_any_event(
         rest = await get(f"{url}&starting_after={number}")
         assert events_of(rest) == events[number + 1 :]
     assert events_of(await get(url)) == events
-    beyond = events_of(await get(f"{url}&starting_after=900"))
-    assert [event["type"] for event in beyond] == ["error"]
-    assert beyond[0]["param"] == "starting_after"
-    wrong = await get(f"{url}&starting_after=x")
-    assert (wrong.status, wrong.error["param"]) == (400, "starting_after")
+    for place in ("900", "x"):
+        wrong = await get(f"{url}&starting_after={place}")
+        assert (wrong.status, wrong.error["param"]) == (400, "starting_after")
 
 
 async def test_a_client_that_leaves_costs_nothing(
