@@ -15,23 +15,32 @@ from unfold.decorators import action, display
 
 from inference.protocol.replicas import ModelKind
 from models_registry.admin.adapter import AdapterInline
+from models_registry.admin.confirmed import ConfirmedSteps, Step
+from models_registry.admin.deployment_fields import FIELDSETS
+from models_registry.admin.deployment_filters import NeedsAttention
 from models_registry.admin.deployment_form import DeploymentForm
+from models_registry.admin.deployment_steps import list_deployment_steps
 from models_registry.admin.labels import show_state
 from models_registry.admin.memory_panel import show_live_memory, show_memory
+from models_registry.admin.model_first import choose_model_first, propose_name
 from models_registry.admin.removal import remove_files_after_commit
 from models_registry.admin.size_field import SizeField
 from models_registry.models import Deployment, Model, ModelVersion, VersionState
 from models_registry.models.profile import PROFILE_FIELDS
 from models_registry.selectors import estimate_deployment, with_parts
 from models_registry.services.defaults import default_profile
-from models_registry.services.deployments import enable_deployments, restart_deployments
+from models_registry.services.deployments import (
+    drain_deployments,
+    enable_deployments,
+    restart_deployments,
+)
 
 _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_version"))
 
 
 @admin.register(Deployment)
-class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
-    """State and reason are what control found; the rest is what should be."""
+class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
+    """How it runs, with what can be done about it; below that how it should."""
 
     form = DeploymentForm
     inlines = (AdapterInline,)
@@ -40,76 +49,52 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         "model",
         "state_label",
         "reason",
-        "enabled",
+        "replicas_shown",
         "num_slots",
         "total_memory",
     )
-    list_filter = ("state", "enabled")
-    search_fields = ("slug", "model__slug", "model__title")
-    readonly_fields = ("state_label", "reason", "state_changed_at", "memory", "generation")
-    actions = ("enable", "disable", "restart")
+    list_filter = ("state", "enabled", "model__kind", NeedsAttention)
+    list_filter_submit = True
+    list_per_page = 50
+    show_full_result_count = False
+    search_fields = ("slug", "model__slug", "model__title", "reason")
+    readonly_fields = ("memory",)
+    actions = ("enable", "drain", "disable", "restart")
     actions_submit_line = ("save_and_restart",)
-    fieldsets = (
-        (None, {"fields": ("slug", "model", "pinned_version", "enabled")}),
-        ("State", {"fields": ("state_label", "reason", "state_changed_at", "generation")}),
-        (
-            "Replicas",
-            {
-                "fields": (
-                    ("min_replicas", "max_replicas"),
-                    ("idle_timeout_seconds", "target_ttft_seconds"),
-                )
-            },
-        ),
-        (
-            "Context and slots",
-            {
-                "fields": (
-                    ("context_length", "num_slots"),
-                    "memory",
-                    "ignores_memory",
-                    ("max_queue", "max_queue_per_key", "job_timeout_seconds"),
-                    "is_context_shifting",
-                )
-            },
-        ),
-        (
-            "Cache",
-            {
-                "fields": (
-                    ("cache_type_k", "cache_type_v"),
-                    "flash_attention",
-                    ("is_kv_unified", "kv_cells"),
-                    "prefix_sharing",
-                    ("prefix_host_bytes", "prefix_disk_bytes"),
-                )
-            },
-        ),
-        (
-            "Steps",
-            {
-                "fields": (
-                    ("step_token_budget", "prefill_chunk"),
-                    "is_deterministic",
-                    ("speculation", "num_draft_tokens"),
-                    "draft_version",
-                )
-            },
-        ),
-        ("Embeddings", {"fields": ("serves_embeddings", "pooling", "min_dimensions")}),
-        (
-            "Machine",
-            {
-                "fields": (
-                    ("num_threads", "num_threads_batch"),
-                    "num_gpu_layers",
-                    ("split_mode", "tensor_split", "main_gpu"),
-                    ("use_mmap", "use_mlock"),
-                    "numa",
-                )
-            },
-        ),
-    )
+    change_form_outer_before_template = "models_registry/deployment_top.html"
+    list_before_template = "models_registry/deployment_list_top.html"
+    fieldsets = FIELDSETS
+
+    def list_steps(self, obj: Deployment) -> list[Step]:
+        """Give what can be done with it now."""
+        return list_deployment_steps(obj)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show how it runs above how it should."""
+        known = self.get_object(request, object_id)
+        may_act = known is not None and self.may_take_steps(request, known)
+        steps = self.list_steps(known) if known is not None and may_act else []
+        context = {"steps": steps, **(extra_context or {})}
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
+
+    def add_view(
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Ask for the model first: the rest is proposed from its header."""
+        if request.method == "GET" and (page := choose_model_first(self, request)):
+            return page
+        response: HttpResponse = super().add_view(request, form_url, extra_context)
+        return response
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Deployment]:
         """Take along what the estimates need."""
@@ -128,7 +113,9 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         if model is None:
             return initial
         version = model.versions.filter(is_current=True).first()
-        return {"slug": model.slug, **default_profile(model, version), **initial}
+        others = model.deployments.count()
+        proposed = {"slug": propose_name(model), "share": 0 if others else 1}
+        return {**proposed, **default_profile(model, version), **initial}
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Take sizes with their units."""
@@ -177,6 +164,14 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         """Show how it is going."""
         return show_state(deployment)
 
+    @display(description="Replicas")  # type: ignore[untyped-decorator]
+    def replicas_shown(self, deployment: Deployment) -> str:
+        """Show how many there should be."""
+        if not deployment.enabled:
+            return "stopped"
+        low, high = deployment.min_replicas, deployment.max_replicas
+        return str(low) if low == high else f"{low} to {high}"
+
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def total_memory(self, deployment: Deployment) -> str:
         """Show what a replica may come to."""
@@ -206,12 +201,20 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
         form.is_valid()  # what is valid of it is on the instance now
         return HttpResponse(show_memory(form.instance))
 
-    @action(description="Enable", permissions=["change"])  # type: ignore[untyped-decorator]
+    @action(description="Load", permissions=["change"])  # type: ignore[untyped-decorator]
     def enable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
         """Have the chosen deployments run."""
         self._switch(request, deployments, is_enabled=True)
 
-    @action(description="Disable", permissions=["change"])  # type: ignore[untyped-decorator]
+    @action(description="Drain: answer what is there, then stop", permissions=["change"])  # type: ignore[untyped-decorator]
+    def drain(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
+        """Have the chosen deployments take nothing new, and stop when they are done."""
+        chosen = list(deployments.filter(enabled=True, is_draining=False))
+        count = drain_deployments(deployments=deployments)
+        self._log_each(request, chosen, "Drained.")
+        self.message_user(request, f"{_count(count)} will stop when done.", messages.SUCCESS)
+
+    @action(description="Unload: stop at once", permissions=["change"])  # type: ignore[untyped-decorator]
     def disable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
         """Have the chosen deployments stopped."""
         self._switch(request, deployments, is_enabled=False)
@@ -219,14 +222,22 @@ class DeploymentAdmin(ModelAdmin):  # type: ignore[misc]
     def _switch(
         self, request: HttpRequest, deployments: QuerySet[Deployment], *, is_enabled: bool
     ) -> None:
+        chosen = list(deployments.exclude(enabled=is_enabled, is_draining=False))
         count = enable_deployments(deployments=deployments, is_enabled=is_enabled)
         words = "enabled" if is_enabled else "disabled"
+        self._log_each(request, chosen, f"{words.capitalize()}.")
         self.message_user(request, f"{_count(count)} {words}.", messages.SUCCESS)
+
+    def _log_each(self, request: HttpRequest, deployments: list[Deployment], words: str) -> None:
+        for deployment in deployments:
+            self.log_change(request, deployment, words)
 
     @action(description="Restart", permissions=["change"])  # type: ignore[untyped-decorator]
     def restart(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:
         """Have the replicas of the chosen deployments replaced."""
+        chosen = list(deployments)
         count = restart_deployments(deployments=deployments)
+        self._log_each(request, chosen, "Restarted.")
         self.message_user(request, f"{_count(count)} will restart.", messages.SUCCESS)
 
     @action(description="Save and restart", permissions=["change"])  # type: ignore[untyped-decorator]

@@ -13,7 +13,8 @@ class DeploymentForm(forms.ModelForm):  # type: ignore[type-arg]
     """Checks memory last, when every setting is known to be good in itself."""
 
     class Media:
-        js = ("models_registry/memory_panel.js",)
+        css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
+        js = ("models_registry/memory_panel.js", "models_registry/live_part.js")
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]

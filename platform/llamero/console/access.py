@@ -56,3 +56,18 @@ def staff_only(view: View) -> View:
         return view(request, *args, **kwargs)
 
     return wrapped
+
+
+def may_see(permission: str) -> Callable[[View], View]:
+    """Refuse members of the staff without a permission."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if not request.user.has_perm(permission):  # type: ignore[union-attr]
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        return wrapped
+
+    return decorate

@@ -1,0 +1,84 @@
+"""The form of a deployment, topic by topic: what everybody decides first, the rest folded up."""
+
+FOLDED = ("collapse",)
+
+BASICS = (
+    None,
+    {
+        "fields": (
+            ("model", "slug"),
+            "pinned_version",
+            ("context_length", "num_slots"),
+            "memory",
+            ("min_replicas", "max_replicas"),
+            "idle_timeout_seconds",
+            "enabled",
+        ),
+        "description": "What is proposed suits the model and the machines. The panel tells what "
+        "memory it takes, before anything is saved.",
+    },
+)
+REQUESTS = (
+    "Requests",
+    {
+        "classes": FOLDED,
+        "fields": (
+            "share",
+            ("max_queue", "max_queue_per_key", "job_timeout_seconds"),
+            "target_ttft_seconds",
+            "is_context_shifting",
+            "prefix_sharing",
+            "text_retention_days",
+        ),
+        "description": "Who gets how much of it, how long they wait, and what happens when a "
+        "context is full.",
+    },
+)
+MEMORY = (
+    "Memory and cache",
+    {
+        "classes": FOLDED,
+        "fields": (
+            ("cache_type_k", "cache_type_v"),
+            "flash_attention",
+            ("is_kv_unified", "kv_cells"),
+            ("prefix_host_bytes", "prefix_disk_bytes"),
+            ("use_mmap", "use_mlock"),
+            "ignores_memory",
+        ),
+        "description": "Where contexts are kept, and how exactly. Smaller cache types make room "
+        "for more slots or longer contexts.",
+    },
+)
+SPEED = (
+    "Speed",
+    {
+        "classes": FOLDED,
+        "fields": (
+            ("step_token_budget", "prefill_chunk"),
+            ("speculation", "num_draft_tokens"),
+            "draft_version",
+            "is_deterministic",
+        ),
+        "description": "How the work of a step is cut, and whether tokens are guessed ahead.",
+    },
+)
+VECTORS = (
+    "Embeddings and reranking",
+    {"classes": FOLDED, "fields": ("serves_embeddings", "pooling", "min_dimensions")},
+)
+MACHINE = (
+    "Machine",
+    {
+        "classes": FOLDED,
+        "fields": (
+            ("num_threads", "num_threads_batch"),
+            "num_gpu_layers",
+            ("split_mode", "tensor_split", "main_gpu"),
+            "numa",
+        ),
+        "description": "How processors and GPUs share the work. As proposed, a model takes all "
+        "cores, and all GPUs of its node.",
+    },
+)
+FIELDSETS = (BASICS, REQUESTS, MEMORY, SPEED, VECTORS, MACHINE)
