@@ -209,3 +209,7 @@ class FakeDispatcher:
             if (stream.job.id, stream.job.owner) == (job_id, owner) and stream.job.is_durable:
                 return ReplayedStream(stream)
         return None
+
+    async def history(self, job_id: str) -> list[Event]:
+        """Give what a job has told."""
+        return [event for one in self.streams if one.job.id == job_id for event in one.told]

@@ -1,20 +1,25 @@
 // One answer while it streams: turns the frames of its chat into what the message shows.
 
-import { countTokens, formatRate, formatSeconds } from "./numbers.js";
+import { countTokens, describeOutcome, formatRate, formatSeconds } from "./numbers.js";
 
 const ERROR_TITLES = {
   context_length_exceeded: "Too long for this model",
+  frame_too_large: "Too long to be sent",
   model_not_found: "No such model",
   no_ready_replica: "The model is not ready",
   queue_full: "Too busy",
+  rate_limit_exceeded: "Too much at once",
   stream_detached: "The answer goes on elsewhere",
   run_not_found: "Connection lost",
+  never_begun: "The answer was never begun",
   broker_unavailable: "The server is not reachable inside",
   engine_lost: "The answer broke off",
   deadline_exceeded: "Took too long",
 };
-const LOST_DETAIL = "The answer was cut off. Send it again once connected.";
-const END_WORDS = { stop: "", length: "token limit reached", cancelled: "stopped" };
+
+export function titleOf(code) {
+  return ERROR_TITLES[code] ?? "That did not work";
+}
 
 export class Answer {
   #view;
@@ -25,7 +30,7 @@ export class Answer {
   #numDeltas = 0;
   #isResumed;
 
-  // onProgress gets a line for the status bar; onEnd is told how it ended, once. What was sent
+  // onProgress gets a line for the status bar; onEnd is given the last frame, once. What was sent
   // before this page was loaded has no first token to measure.
   constructor(view, { onProgress, onEnd, isResumed = false }) {
     this.#view = view;
@@ -47,19 +52,25 @@ export class Answer {
       case "progress":
         return this.#showPrefill(frame);
       case "reasoning":
-        return this.#view.setNote("Thinking…");
+        return this.#grow(() => this.#view.addReasoning(frame.text));
       case "delta":
-        return this.#grow(frame.text);
-      case "done":
-        return this.#finish(frame);
+        return this.#grow(() => this.#view.append(frame.text));
+      case "call":
+        return this.#grow(() => this.#view.addCall({ id: frame.call_id, name: frame.name, arguments: "" }));
+      case "arguments":
+        return this.#grow(() => this.#view.growCall(frame.index, frame.text));
       case "paused":
         return this.#view.setNote("Connection lost. The answer goes on once connected…");
       case "resumed":
         return this.#view.setNote("");
+      case "done":
+        return this.#finish(frame);
       case "error":
-        return this.#fail(ERROR_TITLES[frame.error.code] ?? "That did not work", frame.error.message);
+        this.#view.showError(titleOf(frame.error.code), frame.error.message);
+        return this.#end(frame);
       case "lost":
-        return this.#fail("Connection lost", LOST_DETAIL);
+        this.#view.showError("Connection lost", "The answer was cut off. Send it again once connected.");
+        return this.#end(frame);
     }
   }
 
@@ -67,36 +78,25 @@ export class Answer {
     if (!this.#firstAt) this.#view.setNote(`Reading the prompt… ${processed} of ${countTokens(total)}`);
   }
 
-  #grow(text) {
+  #grow(show) {
     const now = performance.now();
     if (!this.#firstAt) this.#firstAt = now;
     this.#numDeltas += 1;
-    this.#view.append(text);
+    show();
     const seconds = (now - this.#firstAt) / 1000;
     if (seconds > 0.3 && !this.#isResumed) this.#onProgress(`≈ ${formatRate((this.#numDeltas - 1) / seconds)}`);
   }
 
-  #finish({ finish_reason: reason, usage, timings }) {
-    const parts = [];
-    if (timings.predicted_per_second > 0) parts.push(formatRate(timings.predicted_per_second));
-    if (this.#firstAt && !this.#isResumed) parts.push(`first token ${formatSeconds(this.#firstAt - this.#sentAt)}`);
-    parts.push(countTokens(usage.completion_tokens));
-    const cached = usage.cached_tokens ? ` (${usage.cached_tokens} cached)` : "";
-    if (usage.prompt_tokens) parts.push(`prompt ${usage.prompt_tokens}${cached}`);
-    if (END_WORDS[reason]) parts.push(END_WORDS[reason]);
-    this.#view.setStats(parts);
-    this.#end(reason);
+  #finish(frame) {
+    const waited = this.#firstAt && !this.#isResumed ? this.#firstAt - this.#sentAt : 0;
+    this.#view.setStats(describeOutcome(frame, waited));
+    this.#end(frame);
   }
 
-  #fail(title, detail) {
-    this.#view.showError(title, detail);
-    this.#end("error");
-  }
-
-  #end(reason) {
+  #end(frame) {
     this.#view.setNote("");
     this.#view.setStreaming(false);
-    this.#onEnd(reason);
+    this.#onEnd(frame);
   }
 }
 

@@ -1,17 +1,23 @@
-// Brings the playground to life: wires the page to the socket, the settings and the thread.
+// Brings the playground to life: wires the page to the socket, the settings and the open chat.
 
+import { showCode } from "./dialogs.js";
+import { toChatBody, writeChat } from "./code.js";
 import { Conversation } from "./conversation.js";
-import { ModelPicker } from "./models.js";
+import { History } from "./history.js";
+import { ModelPicker, Models } from "./models.js";
+import { Panels } from "./panels.js";
+import { Presets } from "./presets.js";
+import { ask } from "./server.js";
 import { Settings } from "./settings.js";
 import { ChatSocket } from "./socket.js";
+import { tellOthers, watchOthers } from "./windows.js";
 
 const find = (id) => document.getElementById(id);
 const prompt = find("prompt");
 const sendButton = find("send");
 const stopButton = find("stop");
-const drawer = find("drawer");
-const settingsForm = find("settings");
-const { socketPath, modelsUrl, loginUrl } = document.body.dataset;
+const banner = find("banner");
+const { socketPath, loginUrl, chat: firstChat } = document.body.dataset;
 const CONNECTION_WORDS = {
   connecting: "Connecting",
   open: "Connected",
@@ -19,51 +25,158 @@ const CONNECTION_WORDS = {
   "signed-out": "Signed out",
 };
 
-const wide = window.matchMedia("(min-width: 62rem)");
-const settings = new Settings(settingsForm, () => wide.matches || drawer.showModal());
-const picker = new ModelPicker(settingsForm, modelsUrl, update);
+const panels = new Panels();
+const settings = new Settings(find("settings"), () => panels.showSettings());
+const pickers = ["model", "second-model"].map((name) => new ModelPicker(name, ({ kind }) => kind === "chat", update));
+new Models(pickers);
+new Presets(find("settings"), settings, complain);
 const socket = new ChatSocket(socketPath, showConnection);
 const conversation = new Conversation({
   socket,
-  settings,
-  picker,
-  list: find("messages"),
-  scroller: find("thread"),
+  elements: [find("first-column"), find("second-column")],
   hooks: {
+    readRequest,
     onChange: update,
     onProgress: (text) => (find("live-stats").textContent = text),
     announce: (text) => (find("announcer").textContent = text),
+    onChat: noteChat,
+    complain,
+    showCode: (body) => showCode(writeChat(toChatBody(body))),
   },
 });
+const history = new History(find("history"), {
+  open: openChat,
+  onRenamed: (chat) => {
+    if (conversation.chat?.id === chat.id) Object.assign(conversation.chat, chat);
+    noteTitle();
+    tellOthers(chat.id);
+  },
+  onDeleted: (id) => {
+    tellOthers(id);
+    if (conversation.chat?.id === id) beginChat();
+  },
+  complain,
+});
+
+function readRequest(column) {
+  const model = pickers[column].chosen;
+  if (!model || !settings.check()) return null;
+  return { model: model.id, ...settings.read() };
+}
+
+function noteChat(chat) {
+  const path = `/playground/c/${chat.id}`;
+  if (window.location.pathname !== path) window.history.pushState({}, "", path);
+  history.note(chat);
+  history.mark(chat.id);
+  noteTitle();
+  tellOthers(chat.id);
+}
+
+function noteTitle() {
+  const { title } = conversation.chat ?? {};
+  document.title = title ? `${title} | Llamero` : "Playground | Llamero";
+}
+
+async function openChat(id, { isNew = true } = {}) {
+  let chat;
+  try {
+    chat = await ask("GET", `chats/${id}`);
+  } catch (error) {
+    complain(error.status === 404 ? new Error("This chat does not exist, or it is another user's.") : error);
+    return beginChat();
+  }
+  panels.close();
+  hideBanner();
+  if (isNew) window.history.pushState({}, "", `/playground/c/${id}`);
+  conversation.open(chat);
+  chat.leaves.slice(0, 2).forEach((leaf, column) => showRequest(chat, leaf, column));
+  history.mark(id);
+  noteTitle();
+  update();
+  prompt.focus();
+}
+
+// The settings go on as they were in a chat.
+function showRequest(chat, leaf, column) {
+  const { request } = chat.messages.find(({ id }) => id === leaf) ?? {};
+  if (!request?.model) return;
+  const { model, ...rest } = request;
+  pickers[column].choose(model);
+  if (column === 0) settings.show(rest);
+}
+
+function beginChat() {
+  conversation.open(null);
+  panels.close();
+  if (window.location.pathname !== "/playground") window.history.pushState({}, "", "/playground");
+  history.mark("");
+  noteTitle();
+  update();
+  prompt.focus();
+}
+
+async function lookAtOthers(id) {
+  const { chat } = conversation;
+  if (id === null || id !== chat?.id) history.refresh();
+  if (!chat || (id !== null && id !== chat.id)) return;
+  try {
+    const fresh = await ask("GET", `chats/${chat.id}`);
+    if (conversation.chat !== chat || conversation.isBusy || fresh.revision <= chat.revision) return;
+    conversation.merge(fresh);
+    noteTitle();
+  } catch (error) {
+    if (error.status !== 404 || conversation.chat !== chat) return;
+    beginChat();
+    showBanner("The chat was deleted in another window.");
+  }
+}
 
 function showConnection(state) {
   find("connection").dataset.state = state;
   find("connection-text").textContent = CONNECTION_WORDS[state];
-  const banner = find("banner");
-  banner.hidden = state !== "signed-out";
   if (state === "signed-out") {
     const link = document.createElement("a");
     link.href = loginUrl;
     link.textContent = "Sign in again";
-    banner.replaceChildren("You were signed out. ", link);
+    showBanner("You were signed out. ", link);
   }
   queueMicrotask(update);
 }
 
+function showBanner(...content) {
+  banner.replaceChildren(...content);
+  banner.hidden = false;
+}
+
+function hideBanner() {
+  banner.hidden = true;
+}
+
+function complain(error) {
+  showBanner(error.message);
+}
+
 function update() {
-  const { isBusy, isEmpty } = conversation;
+  const { isBusy, isEmpty, isComparing } = conversation;
   const hadFocus = document.activeElement === sendButton || document.activeElement === stopButton;
   sendButton.hidden = isBusy;
   stopButton.hidden = !isBusy;
   sendButton.disabled = !canSend();
-  find("clear").disabled = isEmpty;
+  find("new-chat").disabled = isEmpty && !conversation.chat;
+  find("compare").setAttribute("aria-pressed", String(isComparing));
+  find("compare").disabled = isBusy;
+  find("second-field").hidden = !isComparing;
+  find("code").disabled = !conversation.lastRequest;
   find("welcome").hidden = !isEmpty;
+  document.body.classList.toggle("comparing", isComparing);
   for (const button of document.querySelectorAll(".suggestion")) button.disabled = !canStart();
   if (hadFocus && !isBusy) prompt.focus();
 }
 
 function canStart() {
-  return socket.isReady && !conversation.isBusy && picker.chosen !== null;
+  const asked = conversation.isComparing ? pickers : pickers.slice(0, 1);
+  return socket.isReady && !conversation.isBusy && asked.every(({ chosen }) => chosen);
 }
 
 function canSend() {
@@ -71,23 +184,16 @@ function canSend() {
 }
 
 function send() {
-  if (!canSend() || !settings.check()) return;
-  const text = prompt.value.trim();
+  if (!canSend() || !conversation.send(prompt.value.trim())) return;
+  hideBanner();
   prompt.value = "";
   grow();
-  conversation.send(text);
   prompt.focus();
 }
 
 function grow() {
   prompt.style.height = "auto";
   prompt.style.height = `${Math.min(prompt.scrollHeight, window.innerHeight * 0.4)}px`;
-}
-
-// On a narrow screen the settings are a dialog, on a wide one a column.
-function placeSettings({ matches: isWide }) {
-  if (isWide && drawer.open) drawer.close();
-  (isWide ? find("panel") : drawer).append(settingsForm);
 }
 
 find("composer").addEventListener("submit", (event) => {
@@ -105,24 +211,25 @@ prompt.addEventListener("keydown", (event) => {
 });
 stopButton.addEventListener("click", () => conversation.stop());
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !drawer.open) conversation.stop();
+  if (event.key === "Escape" && !document.querySelector("dialog[open]")) conversation.stop();
 });
-find("clear").addEventListener("click", () => {
-  conversation.clear();
-  prompt.focus();
+find("new-chat").addEventListener("click", beginChat);
+find("compare").addEventListener("click", () => {
+  conversation.compare(!conversation.isComparing);
+  update();
 });
+find("code").addEventListener("click", () => showCode(writeChat(toChatBody(conversation.lastRequest))));
 for (const button of document.querySelectorAll(".suggestion")) {
   button.addEventListener("click", () => {
     prompt.value = button.textContent;
     send();
   });
 }
-find("open-settings").addEventListener("click", () => drawer.showModal());
-find("close-settings").addEventListener("click", () => drawer.close());
-drawer.addEventListener("click", (event) => {
-  if (event.target === drawer) drawer.close();
+window.addEventListener("popstate", () => {
+  const id = window.location.pathname.split("/")[3];
+  if (id) openChat(id, { isNew: false });
+  else beginChat();
 });
-
-wide.addEventListener("change", placeSettings);
-placeSettings(wide);
+watchOthers(lookAtOthers);
+if (firstChat) openChat(firstChat, { isNew: false });
 prompt.focus();

@@ -1,43 +1,17 @@
-// One message of the thread: its text, what state it is in, and what can be done with it.
+// One message of a column: its text, what state it is in, and what can be done with it.
 
+import { copyText, make, makeAction, makeIcon, makeIconButton } from "./elements.js";
 import { renderMarkdown } from "./markdown.js";
-
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text) element.textContent = text;
-  return element;
-}
-
-function makeIcon(name) {
-  const icon = make("span", "icon", name);
-  icon.setAttribute("aria-hidden", "true");
-  return icon;
-}
-
-function makeAction(icon, label, act) {
-  const button = make("button", "action");
-  button.type = "button";
-  button.append(makeIcon(icon), make("span", "", label));
-  button.addEventListener("click", () => act(button));
-  return button;
-}
-
-async function copyText(text, button) {
-  const label = button.lastElementChild;
-  try {
-    await navigator.clipboard.writeText(text);
-    label.textContent = "Copied";
-  } catch {
-    label.textContent = "Copying is blocked";
-  }
-  setTimeout(() => (label.textContent = "Copy"), 1500);
-}
 
 export class MessageView {
   element = make("li");
   #text = "";
+  #reasoning = "";
+  #calls = [];
+  #thoughts = make("details", "message-reasoning");
+  #thoughtText = make("div", "message-thoughts");
   #body = make("div", "message-body");
+  #callList = make("div", "message-calls");
   #note = make("p", "message-note");
   #error = make("div", "message-error");
   #foot = make("div", "message-foot");
@@ -51,9 +25,11 @@ export class MessageView {
     this.#error.hidden = true;
     this.#error.setAttribute("role", "alert");
     this.#note.hidden = true;
+    this.#thoughts.hidden = true;
+    this.#thoughts.append(make("summary", "", "Reasoning"), this.#thoughtText);
     this.#foot.append(this.#actions, this.#stats);
-    this.element.append(make("h3", "message-author", author), this.#body);
-    this.element.append(this.#note, this.#error, this.#foot);
+    this.element.append(make("h3", "message-author", author), this.#thoughts, this.#body);
+    this.element.append(this.#callList, this.#note, this.#error, this.#foot);
   }
 
   get text() {
@@ -69,7 +45,32 @@ export class MessageView {
   append(text) {
     this.#text += text;
     this.setNote("");
-    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#render());
+    this.#renderSoon();
+  }
+
+  addReasoning(text) {
+    this.#reasoning += text;
+    this.setNote("Thinking…");
+    this.#renderSoon();
+  }
+
+  addCall(call) {
+    this.#calls.push(call);
+    this.setNote("");
+    this.#renderSoon();
+  }
+
+  growCall(index, text) {
+    this.#calls[index].arguments += text;
+    this.#renderSoon();
+  }
+
+  // Shows an answer that is whole.
+  showWhole({ text, reasoning, calls }) {
+    this.#text = text;
+    this.#reasoning = reasoning;
+    this.#calls = calls;
+    this.#render();
   }
 
   setNote(text) {
@@ -92,15 +93,95 @@ export class MessageView {
     this.#error.hidden = false;
   }
 
-  setActions({ copy = false, regenerate = null }) {
+  // Which of several branches this is: turn(-1) and turn(1) go to its neighbours.
+  setActions({ branch = null, edit = null, regenerate = null, showCode = null }) {
     this.#actions.replaceChildren();
-    if (copy) this.#actions.append(makeAction("content_copy", "Copy", (button) => copyText(this.#text, button)));
+    if (branch && branch.count > 1) this.#actions.append(makeBranchSwitch(branch));
+    if (this.#text) this.#actions.append(makeAction("content_copy", "Copy", (button) => copyText(this.#text, button)));
+    if (edit) this.#actions.append(makeAction("edit", "Edit", () => this.#edit(edit)));
     if (regenerate) this.#actions.append(makeAction("refresh", "Regenerate", regenerate));
+    if (showCode) this.#actions.append(makeAction("code", "Code", showCode));
+  }
+
+  // Asks for what the tools that the model called have given.
+  askResults(send) {
+    const form = make("form", "message-results");
+    for (const call of this.#calls) {
+      const field = make("textarea");
+      field.rows = 2;
+      field.required = true;
+      field.dataset.call = call.id;
+      form.append(make("label", "", `What ${call.name} gives`, field));
+    }
+    const button = make("button", "button button-primary", "Send results");
+    form.append(button);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      send([...form.querySelectorAll("textarea")].map(({ dataset, value }) => ({ id: dataset.call, text: value })));
+    });
+    this.#callList.append(form);
+  }
+
+  #edit(send) {
+    const form = make("form", "message-edit");
+    const field = make("textarea");
+    field.value = this.#text;
+    field.rows = Math.min(12, this.#text.split("\n").length + 1);
+    field.setAttribute("aria-label", "Edited message");
+    const cancel = make("button", "button", "Cancel");
+    cancel.type = "button";
+    const leave = () => {
+      form.replaceWith(this.#body);
+      this.#foot.hidden = false;
+    };
+    cancel.addEventListener("click", leave);
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      leave();
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (field.value.trim() && send(field.value.trim())) leave();
+    });
+    form.append(field, make("div", "message-edit-buttons", cancel, make("button", "button button-primary", "Send")));
+    this.#body.replaceWith(form);
+    this.#foot.hidden = true;
+    field.focus();
+  }
+
+  #renderSoon() {
+    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#render());
   }
 
   #render() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     this.#body.replaceChildren(renderMarkdown(this.#text));
+    this.#thoughts.hidden = !this.#reasoning;
+    this.#thoughtText.replaceChildren(renderMarkdown(this.#reasoning));
+    this.#callList.replaceChildren(...this.#calls.map(makeCall));
   }
+}
+
+function makeCall({ name, arguments: json }) {
+  const box = make("div", "message-call", make("p", "", makeIcon("build"), make("strong", "", name)), make("pre", "", layOut(json)));
+  box.lastElementChild.tabIndex = 0;
+  return box;
+}
+
+function layOut(json) {
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2);
+  } catch {
+    return json;
+  }
+}
+
+function makeBranchSwitch({ index, count, turn }) {
+  const back = makeIconButton("chevron_left", "Earlier branch", () => turn(-1));
+  const on = makeIconButton("chevron_right", "Later branch", () => turn(1));
+  back.disabled = index === 0;
+  on.disabled = index === count - 1;
+  return make("span", "branch", back, make("span", "branch-place", `${index + 1}/${count}`), on);
 }

@@ -1,7 +1,8 @@
 // Which models can be chosen, and how they are doing.
 
+import { ask } from "./server.js";
+
 const POLL_MS = 4000;
-const STORAGE_KEY = "llamero.playground.model";
 const STATE_WORDS = {
   ready: "Ready",
   sleeping: "Sleeping",
@@ -11,29 +12,13 @@ const STATE_WORDS = {
   failed: "Failed",
 };
 
-export class ModelPicker {
-  #select;
-  #url;
-  #onChange;
-  #models = [];
-  #parts;
+// Asks every few seconds, and tells every picker.
+export class Models {
+  #pickers;
 
-  constructor(form, url, onChange) {
-    this.#select = form.querySelector("#model");
-    this.#url = url;
-    this.#onChange = onChange;
-    this.#parts = Object.fromEntries(
-      ["state", "state-text", "facts", "reason"].map((name) => [name, form.querySelector(`#model-${name}`)]),
-    );
-    this.#select.addEventListener("change", () => {
-      this.#remember(this.#select.value);
-      this.#show();
-    });
+  constructor(pickers) {
+    this.#pickers = pickers;
     this.#poll();
-  }
-
-  get chosen() {
-    return this.#models.find((model) => model.id === this.#select.value) ?? null;
   }
 
   async #poll() {
@@ -43,19 +28,58 @@ export class ModelPicker {
 
   async #refresh() {
     try {
-      const response = await fetch(this.#url, { redirect: "error", headers: { Accept: "application/json" } });
-      if (!response.ok) return;
-      const { models } = await response.json();
-      this.#models = models;
+      const { models } = await ask("GET", "models");
+      for (const picker of this.#pickers) picker.offer(models);
     } catch {
-      return;
+      // The next round may do better.
     }
+  }
+}
+
+export class ModelPicker {
+  #select;
+  #fits;
+  #onChange;
+  #models = [];
+  #parts;
+  #key;
+  #wanted;
+
+  // name is the id of the select; fits tells which models to offer.
+  constructor(name, fits, onChange) {
+    this.#select = document.getElementById(name);
+    this.#fits = fits;
+    this.#onChange = onChange;
+    this.#key = `llamero.playground.${name}`;
+    this.#wanted = this.#recall();
+    this.#parts = Object.fromEntries(
+      ["state", "state-text", "facts", "reason"].map((part) => [part, document.getElementById(`${name}-${part}`)]),
+    );
+    this.#select.addEventListener("change", () => {
+      this.#remember(this.#select.value);
+      this.#show();
+    });
+  }
+
+  get chosen() {
+    return this.#models.find((model) => model.id === this.#select.value) ?? null;
+  }
+
+  choose(id) {
+    this.#wanted = id;
+    if (!this.#models.some((model) => model.id === id)) return;
+    this.#select.value = id;
+    this.#show();
+  }
+
+  offer(models) {
+    this.#models = models.filter(this.#fits);
     this.#fill();
     this.#show();
   }
 
   #fill() {
-    const wanted = this.#select.value || this.#recall();
+    const wanted = this.#select.value || this.#wanted;
     const options = this.#models.map(({ id, state }) => {
       const suffix = state === "ready" ? "" : ` (${STATE_WORDS[state]?.toLowerCase() ?? state})`;
       return new Option(id + suffix, id);
@@ -71,7 +95,7 @@ export class ModelPicker {
   #show() {
     const model = this.chosen;
     this.#parts.state.dataset.state = model?.state ?? "unknown";
-    this.#parts["state-text"].textContent = model ? (STATE_WORDS[model.state] ?? model.state) : "No chat model";
+    this.#parts["state-text"].textContent = model ? (STATE_WORDS[model.state] ?? model.state) : "No such model is deployed";
     this.#parts.facts.textContent = model ? model.facts.join(" · ") : "";
     this.#parts.reason.textContent = model?.reason ?? "";
     this.#parts.reason.hidden = !model?.reason;
@@ -80,7 +104,7 @@ export class ModelPicker {
 
   #remember(id) {
     try {
-      localStorage.setItem(STORAGE_KEY, id);
+      localStorage.setItem(this.#key, id);
     } catch {
       // Storage may be blocked.
     }
@@ -88,7 +112,7 @@ export class ModelPicker {
 
   #recall() {
     try {
-      return localStorage.getItem(STORAGE_KEY);
+      return localStorage.getItem(this.#key);
     } catch {
       return null;
     }

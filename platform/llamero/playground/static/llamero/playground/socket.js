@@ -16,6 +16,7 @@ export class ChatSocket {
   #retryMs = FIRST_RETRY_MS;
   #timers = { retry: 0, ping: 0, hello: 0 };
   #isReady = false;
+  #maxBytes = Infinity;
 
   // onState is told "connecting", "open", "lost" or "signed-out".
   constructor(path, onState) {
@@ -34,17 +35,19 @@ export class ChatSocket {
     return this.#isReady;
   }
 
-  // Starts a chat; handle gets each of its frames, the last one "done", "error" or "lost". While
-  // the connection is away it gets "paused".
-  start(body, handle) {
-    const id = this.#add({ handle, run: null, seq: 0 });
-    this.#send({ type: "start", id, resumable: true, ...body });
+  // Starts a chat under the name of its run; handle gets each of its frames, the last one "done",
+  // "error" or "lost". While the connection is away it gets "paused".
+  start(run, body, handle) {
+    const frame = { type: "start", resumable: true, run, ...body };
+    const chat = { handle, run, seq: 0, frame };
+    const id = this.#add(chat);
+    this.#begin(id, chat);
     return id;
   }
 
   // Goes on with a chat that another page began, from its first word; now, or once connected.
   resume(run, handle) {
-    const chat = { handle, run, seq: 0 };
+    const chat = { handle, run, seq: 0, frame: null };
     const id = this.#add(chat);
     this.#goOn(id, chat);
     return id;
@@ -64,12 +67,23 @@ export class ChatSocket {
     return id;
   }
 
+  #begin(id, { frame }) {
+    const text = JSON.stringify({ id, ...frame });
+    if (new TextEncoder().encode(text).length <= this.#maxBytes) return this.#sendText(text);
+    const message = `This chat is longer than the ${this.#maxBytes / 1024} KiB that can be sent at once.`;
+    queueMicrotask(() => this.#receive({ type: "error", id, error: { code: "frame_too_large", message } }));
+  }
+
   #goOn(id, { run, seq }) {
     this.#send({ type: "resume", id, run, after: seq });
   }
 
   #send(frame) {
-    if (this.#isReady) this.#socket.send(JSON.stringify(frame));
+    this.#sendText(JSON.stringify(frame));
+  }
+
+  #sendText(text) {
+    if (this.#isReady) this.#socket.send(text);
   }
 
   #connect(state) {
@@ -85,6 +99,7 @@ export class ChatSocket {
     if (frame.type === "hello") {
       clearTimeout(this.#timers.hello);
       this.#isReady = true;
+      this.#maxBytes = frame.max_frame_bytes;
       this.#retryMs = FIRST_RETRY_MS;
       this.#timers.ping = setInterval(() => this.#send({ type: "ping" }), PING_MS);
       this.#onState("open");
@@ -94,7 +109,13 @@ export class ChatSocket {
     const chat = this.#chats.get(frame.id);
     if (!chat) return;
     if (frame.error?.code === "stream_detached") return this.#detach(frame, chat);
-    if (frame.run) chat.run = frame.run;
+    // The connection was lost before the server had heard of it.
+    if (frame.error?.code === "run_not_found" && chat.frame) {
+      const { frame: start } = chat;
+      chat.frame = null;
+      return this.#sendText(JSON.stringify({ id: frame.id, ...start }));
+    }
+    chat.frame = null;
     if (frame.seq) chat.seq = frame.seq;
     if (frame.type === "done" || frame.type === "error") this.#chats.delete(frame.id);
     chat.handle(frame);
@@ -123,11 +144,9 @@ export class ChatSocket {
     }, DETACH_MS);
   }
 
-  // What has no run yet cannot be found again.
   #pause(id, chat, isForGood) {
-    const isLost = isForGood || !chat.run;
-    if (isLost) this.#chats.delete(id);
-    chat.handle({ type: isLost ? "lost" : "paused" });
+    if (isForGood) this.#chats.delete(id);
+    chat.handle({ type: isForGood ? "lost" : "paused" });
   }
 
   #retryNow() {

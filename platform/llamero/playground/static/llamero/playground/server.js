@@ -1,0 +1,31 @@
+// What the page asks of the server: JSON both ways, as the signed-in user.
+
+const { csrf } = document.body.dataset;
+
+export class ServerError extends Error {
+  constructor(status, message, code = "") {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+// Resolves to the document of the answer, null where there is none.
+export async function ask(method, path, body) {
+  let response;
+  try {
+    response = await fetch(`/playground/${path}`, {
+      method,
+      redirect: "error",
+      headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": csrf },
+      body: method === "GET" ? undefined : JSON.stringify(body ?? {}),
+    });
+  } catch {
+    throw new ServerError(0, "The server cannot be reached, or you were signed out.");
+  }
+  if (response.status === 204) return null;
+  const document = await response.json().catch(() => ({}));
+  if (response.ok) return document;
+  const { message, code } = document.error ?? {};
+  throw new ServerError(response.status, message ?? `The server answered ${response.status}.`, code);
+}
