@@ -71,6 +71,8 @@ def fetch_document(url: str, *, bearer: str = "") -> bytes:
             headers["Authorization"] = f"Bearer {bearer}"
         connection.request("GET", target, headers=headers)
         return _read(connection.getresponse(), connection, deadline)
+    except UnsafeAddress:
+        raise
     except (OSError, HTTPException, ValueError) as error:
         kind = type(error).__name__
         raise FetchFailed(f"{parts.hostname} could not be asked: {kind}") from error
@@ -109,6 +111,9 @@ class _PinnedConnection(HTTPConnection):
         self.limit(self._deadline)
 
     def limit(self, deadline: float) -> None:
+    # None where the answer did not say how long it is.
+    if response.length:
+        raise FetchFailed(f"{connection.host} answered less than it said")
         """Let the next step take what time is left; raises TimeoutError where none is."""
         # Closed already by what ended the answer.
         if self.sock is not None:
