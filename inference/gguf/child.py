@@ -45,6 +45,7 @@ class Stage:
 INSPECTION = Stage("inference.gguf.inspect", 60.0, "inspector_crashed")
 ADAPTER_INSPECTION = Stage("inference.gguf.inspect_adapter", 60.0, "inspector_crashed")
 FILE_INSPECTION = Stage("inference.gguf.inspect_file", 60.0, "inspector_crashed")
+TEMPLATE_READING = Stage("inference.gguf.inspect_template", 20.0, "inspector_crashed")
 PROBE = Stage("inference.gguf.probe", 120.0, "probe_crashed")
 # Behind the files of a probe: the last of them is an adapter.
 WITH_ADAPTER = "with-adapter"

@@ -14,10 +14,12 @@ from inference.gguf.child import (
     FILE_INSPECTION,
     INSPECTION,
     PROBE,
+    TEMPLATE_READING,
     WITH_ADAPTER,
     run_stage,
 )
 from inference.gguf.header import HEADER_BYTES
+from inference.gguf.inspect_template import TemplateFacts
 from inference.gguf.recognise import FileFacts
 from inference.gguf.summary import ModelSummary
 from inference.gguf.verdict import GgufRejected
@@ -75,6 +77,12 @@ def inspect_adapter(path: Path) -> AdapterSummary:
     with _open_all([path]) as descriptors:
         answer = run_stage(ADAPTER_INSPECTION, descriptors)
     return msgspec.json.decode(answer, type=AdapterSummary)
+
+
+def read_chat_template(path: Path) -> TemplateFacts:
+    """Read the template of a model's first shard, in a process of its own; raises GgufRejected."""
+    with _open_all([path]) as descriptors:
+        return msgspec.json.decode(run_stage(TEMPLATE_READING, descriptors), type=TemplateFacts)
 
 
 def probe_files(paths: Sequence[Path]) -> None:
