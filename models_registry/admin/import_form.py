@@ -1,25 +1,14 @@
-"""What the import page asks, and which files it may touch."""
+"""What the page for files on the server asks, and which files it may touch."""
 
 from pathlib import Path
-from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from unfold.widgets import (
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from models_registry.models import Model
-from models_registry.models.model import KIND_CHOICES
-from models_registry.names import (
-    MAX_NAME_LENGTH,
-    normalize_name,
-    shard_names,
-    validate_published_name,
-)
+from models_registry.admin.wish_form import WishForm
+from models_registry.names import shard_names
 
 MAX_LISTED_FILES = 500
 
@@ -39,7 +28,7 @@ def find_shards(path: Path) -> list[Path]:
     return [shard for shard in shards if shard.exists()] or [path]
 
 
-class ImportForm(forms.Form):
+class ImportForm(WishForm):
     """A path in an allowed folder, and what to call the model."""
 
     path = forms.CharField(
@@ -48,35 +37,15 @@ class ImportForm(forms.Form):
         widget=UnfoldAdminTextInputWidget({"list": "importable-files", "autocomplete": "off"}),
         help_text="A GGUF file in one of the allowed folders. Of a split model, any shard.",
     )
-    model = forms.ModelChoiceField(
-        Model.objects.all(),
+    how = forms.ChoiceField(
+        label="How it is stored",
         required=False,
-        label="Add a version to",
-        empty_label="A new model",
+        choices=[("", "Copied"), ("link", "Hard link: at once, on the same disk")],
         widget=UnfoldAdminSelectWidget(),
+        help_text="Whoever may write to a file that is linked can break the model: it is taken out "
+        "of service then.",
     )
-    slug = forms.CharField(
-        label="Published id",
-        required=False,
-        max_length=MAX_NAME_LENGTH,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="For a new model: what clients send as “model”, such as smollm2-135m-instruct.",
-    )
-    title = forms.CharField(
-        label="Title", required=False, max_length=200, widget=UnfoldAdminTextInputWidget()
-    )
-    kind = forms.ChoiceField(
-        label="Kind",
-        required=False,
-        choices=[("", "As the file suggests"), *KIND_CHOICES],
-        widget=UnfoldAdminSelectWidget(),
-    )
-    deploy = forms.BooleanField(
-        label="Deploy it when it is ready",
-        required=False,
-        initial=True,
-        widget=UnfoldBooleanSwitchWidget(),
-    )
+    field_order = ("path", "how", "model")
 
     def clean_path(self) -> Path:
         """Resolve the path; it must lie in an allowed folder and must not be a link."""
@@ -92,18 +61,3 @@ class ImportForm(forms.Form):
         if not resolved.is_file():
             raise ValidationError("There is no such file.")
         return resolved
-
-    def clean(self) -> dict[str, Any]:
-        """Ask for an id where a new model is to be made."""
-        values: dict[str, Any] = super().clean() or {}
-        if values.get("model") is not None:
-            return values
-        slug = normalize_name(values.get("slug", ""))
-        if not slug:
-            self.add_error("slug", "A new model needs a published id.")
-            return values
-        try:
-            validate_published_name(slug)
-        except ValidationError as error:
-            self.add_error("slug", error)
-        return {**values, "slug": slug}

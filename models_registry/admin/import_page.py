@@ -13,6 +13,7 @@ from unfold.views import UnfoldModelAdminViewMixin
 
 from inference.protocol.replicas import ModelKind
 from models_registry.admin.import_form import ImportForm, find_shards, list_importable_files
+from models_registry.admin.import_tabs import list_tabs
 from models_registry.services.importing import begin_import, withdraw_import
 from models_registry.tasks import finish_import_task
 
@@ -31,7 +32,12 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
         """Add what the template lists."""
         context: dict[str, Any] = super().get_context_data(**kwargs)
         files = [(str(path), path.stat().st_size) for path in list_importable_files()]
-        return {**context, "files": files, "folders": settings.IMPORT_DIRS}
+        return {
+            **context,
+            "tabs": list_tabs("import"),
+            "files": files,
+            "folders": settings.IMPORT_DIRS,
+        }
 
     def form_valid(self, form: ImportForm) -> HttpResponse:
         """Begin the import, or show the form again with the reason beside its field."""
@@ -47,9 +53,10 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
                 is_new_version=target is not None,
             )
         except ValidationError as error:
-            _show_error(form, error)
+            form.show_error(error, "path")
             return self.form_invalid(form)
-        arguments = (version.pk, [str(path) for path in paths], values["deploy"])
+        is_linked = values["how"] == "link"
+        arguments = (version.pk, [str(path) for path in paths], values["deploy"], is_linked)
         try:
             finish_import_task.apply_async(arguments, retry=False)
         except OperationalError:
@@ -60,12 +67,3 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
         self.model_admin.log_addition(self.request, version.model, f"Importing {version}.")
         url = reverse("admin:models_registry_modelversion_change", args=[version.pk])
         return HttpResponseRedirect(url)
-
-
-def _show_error(form: ImportForm, error: ValidationError) -> None:
-    """Put an error beside the field it is about; what is wrong with a file belongs to the path."""
-    if not hasattr(error, "error_dict"):
-        form.add_error("path", error)
-        return
-    for name, errors in error.error_dict.items():
-        form.add_error(name if name in form.fields else None, errors)

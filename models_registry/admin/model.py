@@ -10,9 +10,11 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
+from models_registry.admin.fetch_pages import FetchPage, HubPage
 from models_registry.admin.import_page import ImportPage
 from models_registry.admin.labels import show_label, show_state
 from models_registry.admin.removal import remove_files_after_commit
+from models_registry.admin.upload_page import UploadPage
 from models_registry.models import Deployment, Model, ModelAlias, ModelVersion
 
 
@@ -79,11 +81,23 @@ class ModelModelAdmin(ModelAdmin):  # type: ignore[misc]
         return models.prefetch_related("versions", "deployments")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the import page."""
-        page = ImportPage.as_view(model_admin=self)
-        name = "models_registry_model_import"
+        """Add the pages that bring models in."""
+        pages: dict[str, Any] = {
+            "upload": UploadPage,
+            "hub": HubPage,
+            "fetch": FetchPage,
+            "import": ImportPage,
+        }
+        added = [
+            path(
+                f"{name}/",
+                self.admin_site.admin_view(page.as_view(model_admin=self)),
+                name=f"models_registry_model_{name}",
+            )
+            for name, page in pages.items()
+        ]
         urls: list[URLPattern] = super().get_urls()
-        return [path("import/", self.admin_site.admin_view(page), name=name), *urls]
+        return [*added, *urls]
 
     def add_view(
         self,
@@ -91,8 +105,8 @@ class ModelModelAdmin(ModelAdmin):  # type: ignore[misc]
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Lead to the import page: a model begins with its files."""
-        return HttpResponseRedirect(reverse("admin:models_registry_model_import"))
+        """Lead to the upload page: a model begins with its files."""
+        return HttpResponseRedirect(reverse("admin:models_registry_model_upload"))
 
     def delete_model(self, request: HttpRequest, obj: Model) -> None:
         """Delete a model, and the files that no other model uses."""

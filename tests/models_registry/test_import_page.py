@@ -1,6 +1,7 @@
 """The import page: errors beside their fields, and nothing outside the allowed folders."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from kombu.exceptions import OperationalError
 
+from models_registry.admin import import_page
 from models_registry.admin.import_form import find_shards
 from models_registry.models import Deployment, Model, ModelVersion, VersionState
 from models_registry.tasks import finish_import_task
@@ -31,7 +33,7 @@ def run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(arguments: tuple[Any, ...], **_options: Any) -> None:
         finish_import_task(*arguments)
 
-    monkeypatch.setattr(finish_import_task, "apply_async", run)
+    monkeypatch.setattr(import_page, "finish_import_task", SimpleNamespace(apply_async=run))
 
 
 def post(client: Client, path: object, **fields: str) -> Any:
@@ -79,6 +81,13 @@ def test_paths_elsewhere_are_refused(admin_client: Client, offered: Path, path: 
     assert not Model.objects.exists()
 
 
+@pytest.mark.usefixtures("run_at_once", "quick_probe")
+def test_a_hard_link_is_stored_without_a_copy(admin_client: Client, offered: Path) -> None:
+    post(admin_client, offered, how="link")
+    [use] = ModelVersion.objects.get().files.all()
+    assert use.file.path.stat().st_ino == offered.stat().st_ino
+
+
 def test_links_are_refused(admin_client: Client, offered: Path) -> None:
     (offered.parent / "link.gguf").symlink_to(offered)
     assert "link" in str(post(admin_client, "link.gguf").context["form"].errors["path"])
@@ -109,7 +118,7 @@ def test_without_a_broker_nothing_is_left(
     def fail(*_arguments: Any, **_options: Any) -> None:
         raise OperationalError("refused")
 
-    monkeypatch.setattr(finish_import_task, "apply_async", fail)
+    monkeypatch.setattr(import_page, "finish_import_task", SimpleNamespace(apply_async=fail))
     page = post(admin_client, offered)
     assert page.status_code == 200
     assert "cannot be reached" in str(page.context["form"].non_field_errors())

@@ -1,0 +1,79 @@
+"""What the pages ask whose files the server fetches by itself."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from models_registry.admin.wish_form import WishForm
+from models_registry.incoming.fetching.addresses import FetchRefused
+from models_registry.incoming.receiving import is_sha256
+from models_registry.incoming.sources import FetchedFile, file_at
+
+MAX_URLS = 64
+
+
+class FetchForm(WishForm):
+    """URLs, one a line, each perhaps with a hash behind it."""
+
+    urls = forms.CharField(
+        label="URLs",
+        max_length=200_000,
+        widget=UnfoldAdminTextareaWidget({"rows": 4, "spellcheck": "false"}),
+        help_text="One a line: all shards of a split model, its adapters, its projector. Behind a "
+        "URL its SHA-256 may follow. Addresses inside this network are refused.",
+    )
+    field_order = ("urls", "model")
+
+    def clean_urls(self) -> list[FetchedFile]:
+        """Read the lines."""
+        lines = [line.split() for line in self.cleaned_data["urls"].splitlines() if line.strip()]
+        if len(lines) > MAX_URLS:
+            raise ValidationError(f"These are more than {MAX_URLS} URLs.")
+        return [_read_line(*line) for line in lines]
+
+
+class RepositoryForm(forms.Form):
+    """A repository of the hub."""
+
+    repository = forms.CharField(
+        label="Repository",
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget({"placeholder": "owner/name", "spellcheck": "false"}),
+    )
+    revision = forms.CharField(
+        label="Revision",
+        max_length=200,
+        required=False,
+        widget=UnfoldAdminTextInputWidget({"placeholder": "main"}),
+        help_text="A branch, a tag or a commit.",
+    )
+
+
+class HubForm(WishForm):
+    """Files of a repository, at the commit that they were listed at."""
+
+    repository = forms.CharField(max_length=200, widget=forms.HiddenInput)
+    revision = forms.CharField(max_length=200, widget=forms.HiddenInput)
+    files = forms.MultipleChoiceField(
+        label="Files", widget=UnfoldAdminCheckboxSelectMultipleWidget(), choices=()
+    )
+    field_order = ("repository", "revision", "files", "model")
+
+    def __init__(self, *args: Any, choices: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["files"].choices = choices  # type: ignore[attr-defined]
+
+
+def _read_line(url: str, sha256: str = "", *more: str) -> FetchedFile:
+    if more or (sha256 and not is_sha256(sha256.lower())):
+        raise ValidationError(f"Behind {url[:200]} there is no SHA-256, or more than that.")
+    try:
+        return file_at(url, sha256=sha256.lower())
+    except FetchRefused as error:
+        raise ValidationError(f"{url[:200]}: {error}") from error
