@@ -12,6 +12,7 @@ from llamero.accounts.models import ApiKey, KeyState
 from llamero.accounts.selectors import find_caller
 from llamero.accounts.services import issue_api_key
 from models_registry.models import Model
+from tests.llamero.accounts.key_forms import EMPTY
 
 ADD = "admin:accounts_apikey_add"
 LIST = "admin:accounts_apikey_changelist"
@@ -29,7 +30,7 @@ def browser(admin: User, client: Client) -> Client:
 
 
 def create(browser: Client, user: User, **fields: object) -> bytes:
-    data = {"name": "laptop", "user": user.pk, "expires_at_0": "", "expires_at_1": ""} | fields
+    data = {"name": "laptop", "user": user.pk} | EMPTY | fields
     answer = browser.post(reverse(ADD), data)
     assert answer.status_code == 200
     assert "no-store" in answer["Cache-Control"]
@@ -61,7 +62,7 @@ def test_a_change_does_not_touch_the_digest(browser: Client, ada: User) -> None:
     issued = issue_api_key(user=ada, name="laptop")
     url = reverse("admin:accounts_apikey_change", args=[issued.key.pk])
     data = {"name": "desk", "enabled": "on", "digest": "0" * 64, "user": 1, "prefix": "zzzzzzzz"}
-    answer = browser.post(url, data | {"expires_at_0": "", "expires_at_1": ""})
+    answer = browser.post(url, data | EMPTY)
     assert answer.status_code == 302
     key = ApiKey.objects.get()
     assert (key.name, key.digest, key.prefix) == ("desk", issued.key.digest, issued.key.prefix)

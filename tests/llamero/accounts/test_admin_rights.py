@@ -14,6 +14,7 @@ from llamero.accounts.models import ApiKey, Membership, Team, TeamRole
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import find_caller, recent_callers
 from llamero.accounts.services import issue_api_key, revoke_api_keys
+from tests.llamero.accounts.key_forms import EMPTY
 
 ADD = "admin:accounts_apikey_add"
 LIST = "admin:accounts_apikey_changelist"
@@ -70,16 +71,15 @@ def test_a_revoked_key_cannot_be_rotated(browser: Client, ada: User) -> None:
 def test_restrictions_are_set_and_changed_by_forms(browser: Client, ada: User) -> None:
     data = {"name": "ci", "user": ada.pk, "scopes": ["inference", "models"]}
     data |= {"networks": "10.0.0.0/8\n 2001:db8::/32, 192.0.2.7"}
-    empty = {"expires_at_0": "", "expires_at_1": ""}
-    assert browser.post(reverse(ADD), data | empty).status_code == 200
+    assert browser.post(reverse(ADD), data | EMPTY).status_code == 200
     key = ApiKey.objects.get()
     assert key.scopes == ["inference", "models"]
     assert key.networks == ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"]
     change = reverse("admin:accounts_apikey_change", args=[key.pk])
     assert "10.0.0.0/8\n2001:db8::/32" in browser.get(change).content.decode()
-    bad = browser.post(change, data | empty | {"networks": "10.0.0.1/8", "enabled": "on"})
+    bad = browser.post(change, data | EMPTY | {"networks": "10.0.0.1/8", "enabled": "on"})
     assert "10.0.0.0/8 may be meant" in bad.content.decode()
-    browser.post(change, data | empty | {"networks": "", "scopes": [], "enabled": "on"})
+    browser.post(change, data | EMPTY | {"networks": "", "scopes": [], "enabled": "on"})
     key.refresh_from_db()
     assert (key.scopes, key.networks) == ([], [])
 
@@ -93,7 +93,7 @@ def test_keys_are_disabled_and_enabled_from_the_list(browser: Client, ada: User)
 
 
 def test_a_key_without_an_owner_is_a_form_error(browser: Client) -> None:
-    answer = browser.post(reverse(ADD), {"name": "x", "expires_at_0": "", "expires_at_1": ""})
+    answer = browser.post(reverse(ADD), {"name": "x"} | EMPTY)
     assert answer.status_code == 200
     assert "A key needs a user or a team" in answer.content.decode()
 
@@ -156,7 +156,7 @@ def test_a_teams_admin_looks_after_the_teams_keys_alone(
         assert find_caller(other.secret_text) is not None
     team_admin.post(reverse(LIST), {"action": "revoke", "_selected_action": [own.key.pk]})
     assert find_caller(own.secret_text) is None
-    empty = {"name": "new", "expires_at_0": "", "expires_at_1": ""}
+    empty = {"name": "new"} | EMPTY
     for data in ({"team": blue.pk}, {"user": ada.pk}, {"team": team.pk, "scopes": ["upload"]}):
         team_admin.post(reverse(ADD), empty | data)
     assert not ApiKey.objects.filter(name="new").exists()

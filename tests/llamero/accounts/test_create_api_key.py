@@ -52,6 +52,7 @@ def test_what_was_made_is_told_as_json(ada: User, team: Team) -> None:
         "scopes": [],
         "ips": [],
         "expires_at": datetime(2090, 1, 31, tzinfo=UTC).isoformat(),
+        "limits": {},
     }
 
 

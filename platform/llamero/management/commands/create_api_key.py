@@ -4,11 +4,13 @@ import json
 import re
 from argparse import ArgumentParser, ArgumentTypeError
 from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -16,10 +18,17 @@ from llamero.accounts.models import Team
 from llamero.accounts.networks import read_networks
 from llamero.accounts.scopes import Scope
 from llamero.accounts.services import IssuedKey, issue_api_key
+from llamero.limits.models import MOST
+from llamero.limits.services import limit_key
 from models_registry.models import Model
 
 MAX_DAYS = 36_500
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_LIMITS = {
+    "requests-per-minute": "allow so many requests in any minute",
+    "tokens-per-minute": "allow so many tokens, of prompts and answers, in any minute",
+    "concurrent": "allow so many requests at once",
+}
 
 
 class Command(BaseCommand):
@@ -42,6 +51,7 @@ class Command(BaseCommand):
             "--ips", type=_networks, default=[], help="addresses or networks it may be used from"
         )
         parser.add_argument("--expires", type=_time, help="a time to come, or 12h, 30d or 8w")
+        _add_limits(parser)
         parser.add_argument("--json", action="store_true", help="print what was made as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -51,22 +61,55 @@ class Command(BaseCommand):
             user: User | None = _find_user(options["user"])
         else:
             user = None if team else _find_first_admin()
+        limits = _read_limits(options)
         try:
-            issued = issue_api_key(
-                user=user,
-                team=team,
-                name=options["name"],
-                expires_at=options["expires"],
-                allowed_models=[_find_model(slug) for slug in options["models"]],
-                scopes=options["scopes"],
-                networks=options["ips"],
-            )
+            with transaction.atomic():
+                issued = issue_api_key(
+                    user=user,
+                    team=team,
+                    name=options["name"],
+                    expires_at=options["expires"],
+                    allowed_models=[_find_model(slug) for slug in options["models"]],
+                    scopes=options["scopes"],
+                    networks=options["ips"],
+                )
+                limit_key(key=issued.key, limits=limits)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from None
-        self.stdout.write(_as_json(issued) if options["json"] else issued.secret_text)
+        self.stdout.write(_as_json(issued, limits) if options["json"] else issued.secret_text)
 
 
-def _as_json(issued: IssuedKey) -> str:
+def _add_limits(parser: ArgumentParser) -> None:
+    for name, what in _LIMITS.items():
+        parser.add_argument(f"--{name}", type=_count, metavar="N", help=what)
+    parser.add_argument("--budget-tokens", type=_count, metavar="N", help="tokens of a window")
+    parser.add_argument("--budget-money", type=_money, metavar="M", help="money of a window")
+    parser.add_argument(
+        "--budget-window", choices=("day", "month"), help="what a budget is for; else a month"
+    )
+    parser.add_argument("--time-zone", help="where days and months begin; else UTC")
+
+
+def _read_limits(options: dict[str, Any]) -> dict[str, Any]:
+    """Give the limits by the names of their columns."""
+    window = options["budget_window"]
+    budgets = {name: options[f"budget_{name}"] for name in ("tokens", "money")}
+    is_vain = window or options["time_zone"]
+    if is_vain and all(budget is None for budget in budgets.values()):
+        raise CommandError(
+            "--budget-window and --time-zone need --budget-tokens or --budget-money."
+        )
+    limits = {
+        "requests_per_minute": options["requests_per_minute"],
+        "tokens_per_minute": options["tokens_per_minute"],
+        "concurrent_requests": options["concurrent"],
+        **{f"{name}_per_{window or 'month'}": budget for name, budget in budgets.items()},
+        "time_zone": options["time_zone"],
+    }
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def _as_json(issued: IssuedKey, limits: dict[str, Any]) -> str:
     key = issued.key
     document = {
         "id": key.pk,
@@ -78,8 +121,22 @@ def _as_json(issued: IssuedKey) -> str:
         "scopes": key.scopes,
         "ips": key.networks,
         "expires_at": key.expires_at.isoformat() if key.expires_at else None,
+        "limits": limits,
     }
-    return json.dumps(document)
+    return json.dumps(document, default=str)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:20]) <= MOST:
+        raise ArgumentTypeError(f"must be a whole number from 1 to {MOST}")
+    return int(text)
+
+
+def _money(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ArgumentTypeError("must be an amount, as 20 or 0.50") from None
 
 
 def _words(text: str) -> list[str]:
