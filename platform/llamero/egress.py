@@ -7,6 +7,7 @@ By HTTPS, from public addresses, without redirects or proxies, bounded in size a
 import socket
 import ssl
 import time
+from collections.abc import Mapping
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -64,12 +65,11 @@ def fetch_document(url: str, *, bearer: str = "") -> bytes:
     parts = check_address(url)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     connection = _PinnedConnection(parts, deadline)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         headers = {"Accept": "application/json", "User-Agent": "llamero"}
         if bearer:
             headers["Authorization"] = f"Bearer {bearer}"
-        connection.request("GET", target, headers=headers)
+        connection.request("GET", _target(parts), headers=headers)
         return _read(connection.getresponse(), connection, deadline)
     except UnsafeAddress:
         raise
@@ -78,6 +78,27 @@ def fetch_document(url: str, *, bearer: str = "") -> bytes:
         raise FetchFailed(f"{parts.hostname} could not be asked: {kind}") from error
     finally:
         connection.close()
+
+
+def post_document(url: str, body: bytes, headers: Mapping[str, str]) -> None:
+    """Tell a server something; blocks for a few seconds. Raises UnsafeAddress or FetchFailed."""
+    parts = check_address(url)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    connection = _PinnedConnection(parts, deadline)
+    try:
+        connection.request("POST", _target(parts), body, {**headers, "User-Agent": "llamero"})
+        status = connection.getresponse().status
+    except (OSError, HTTPException) as error:
+        kind = type(error).__name__
+        raise FetchFailed(f"{parts.hostname} could not be told: {kind}") from error
+    finally:
+        connection.close()
+    if not 200 <= status < 300:
+        raise FetchFailed(f"{parts.hostname} answered {status}")
+
+
+def _target(parts: SplitResult) -> str:
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def _read(response: HTTPResponse, connection: "_PinnedConnection", deadline: float) -> bytes:
@@ -90,6 +111,9 @@ def _read(response: HTTPResponse, connection: "_PinnedConnection", deadline: flo
         if num_bytes > MAX_DOCUMENT_BYTES:
             raise FetchFailed(f"{connection.host} answered more than {MAX_DOCUMENT_BYTES} bytes")
         connection.limit(deadline)
+    # None where the answer did not say how long it is.
+    if response.length:
+        raise FetchFailed(f"{connection.host} answered less than it said")
     return b"".join(pieces)
 
 
@@ -111,9 +135,6 @@ class _PinnedConnection(HTTPConnection):
         self.limit(self._deadline)
 
     def limit(self, deadline: float) -> None:
-    # None where the answer did not say how long it is.
-    if response.length:
-        raise FetchFailed(f"{connection.host} answered less than it said")
         """Let the next step take what time is left; raises TimeoutError where none is."""
         # Closed already by what ended the answer.
         if self.sock is not None:

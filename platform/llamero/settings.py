@@ -144,6 +144,7 @@ IDEMPOTENCY_BYTES = env.int("LLAMERO_IDEMPOTENCY_BYTES", default=8 * 2**20)
 
 INSTALLED_APPS = [
     "unfold",
+    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -165,12 +166,16 @@ INSTALLED_APPS = [
     "llamero.playground",
     "llamero.limits",
     "models_registry",
+    "llamero.audit",
+    # The last: it gives roles the permissions of all others.
+    "llamero.people",
 ]
 
 # API requests pass these alone: each is asynchronous, and an answer holds no thread.
 API_MIDDLEWARE = [
     "corsheaders.middleware.CorsMiddleware",
     "llamero.api.middleware.api_answers",
+    "llamero.audit.actors.note_request",
 ]
 # Pages pass these.
 MIDDLEWARE = [
@@ -181,6 +186,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "llamero.audit.actors.note_request",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -234,6 +240,8 @@ KEY_RESPONSE_BYTES = env.int("LLAMERO_KEY_RESPONSE_BYTES", default=256 * 2**20)
 OWNER_REVIEW = "llamero.accounts.selectors.review_owners"
 # Who tells it what was used of a budget, where the broker has forgotten it.
 BUDGET_LEDGER = "llamero.limits.ledger.read_spent"
+# Who lists the budgets that alerts watch.
+BUDGETS = "llamero.limits.budgets.list_budgets"
 # --- Files and batches ---
 # The largest file that a client may upload, and what the files of one key may take together.
 MAX_FILE_BYTES = env.int("LLAMERO_MAX_FILE_BYTES", default=200 * 2**20)
@@ -298,6 +306,13 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "max_connections": 10,
 }
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2}
+
+# --- E-mail, for alerts: smtp+tls://user:password@host:587; empty: none is sent ---
+EMAIL_URL = env.str("LLAMERO_EMAIL_URL", default="")
+EMAIL_IS_SET_UP = bool(EMAIL_URL)
+vars().update(env.email_url_config(EMAIL_URL or "smtp://localhost:25"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("LLAMERO_EMAIL_FROM", default="llamero@localhost")
 
 # --- Language, time, static files ---
 LANGUAGE_CODE = "en-us"

@@ -22,6 +22,10 @@ ICONS = {
     "StoredResponse": "chat",
     "StoredFile": "description",
     "Batch": "stacks",
+    "UsageHour": "bar_chart",
+    "LedgerRow": "receipt_long",
+    "UsageAlert": "notifications",
+    "AlertNotice": "mark_email_read",
 }
 
 

@@ -3,6 +3,7 @@
 from inference.relay.connect import SyncRedis
 from llamero.batches.tasks import tidy_files_task
 from llamero.conversations.tasks import tidy_responses_task
+from llamero.usage.tasks import tidy_texts_task
 from models_registry.tasks import tidy_registry_task
 
 TIDIED = "lm:tidied"
@@ -15,3 +16,4 @@ def tidy(redis: SyncRedis) -> None:
         tidy_registry_task.delay()
         tidy_responses_task.delay()
         tidy_files_task.delay()
+        tidy_texts_task.delay()

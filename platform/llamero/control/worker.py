@@ -23,6 +23,7 @@ from llamero.control.registry_work import look_after_registry
 from llamero.control.task_watch import TaskWatch
 from llamero.control.tidying import tidy
 from llamero.playground.settling import settle_answers
+from llamero.usage.alerting import AlertWatch
 from llamero.usage.ledger import move_records
 
 QUEUE = "control"
@@ -52,7 +53,8 @@ def run_control_worker(name: str) -> int:
         ),
     )
     # Apart, so that neither waits for the other: a long queue of records, or a slow webhook.
-    ledger = ControlLoop(connect(settings.REDIS_URL, max_connections=2), (move_records,), "ledger")
+    alerts = AlertWatch()
+    ledger = ControlLoop(connect(settings.REDIS_URL, max_connections=2), (move_records, alerts.watch_alerts), "ledger")
     batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
     live = {**loop.live, **ledger.live, **batches.live, "tasks": tasks.judge}
     open_health_port(live, {**loop.ready, **ledger.ready})

@@ -73,7 +73,9 @@ def sum_usage(subject: Subject, since: datetime, *, redis: SyncRedis | None = No
     With ``redis`` also those whose records are on their way to the ledger: each job counts once,
     and one that had ended before the call counts.
     """
-    waiting = [] if redis is None else _read_waiting(redis)
+    if redis is None:
+        return _sum_ledger(subject, since)
+    waiting = _read_waiting(redis)
     with lock_ledger():
         known = _find_known(waiting)
         total = _sum_ledger(subject, since)

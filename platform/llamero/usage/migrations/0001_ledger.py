@@ -5,6 +5,7 @@ import django.db.models.deletion
 import django.utils.timezone
 import llamero.usage.models.alert
 import llamero.usage.money
+import llamero.usage.signing
 from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
@@ -91,7 +92,7 @@ class Migration(migrations.Migration):
                 ('shares', models.JSONField(default=llamero.usage.models.alert._default_shares, help_text='In per cent of a budget.', validators=[llamero.usage.models.alert.check_shares])),
                 ('recipients', models.JSONField(blank=True, default=list, help_text='E-mail addresses.', validators=[llamero.usage.models.alert.check_recipients])),
                 ('webhook_url', models.CharField(blank=True, help_text='An https:// address that is told by POST, signed: see the documentation.', max_length=500, validators=[llamero.usage.models.alert.check_webhook], verbose_name='webhook')),
-                ('webhook_secret', models.CharField(editable=False, max_length=100)),
+                ('webhook_secret', models.CharField(default=llamero.usage.signing.make_webhook_secret, editable=False, max_length=100)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('key', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='usage_alerts', to='accounts.apikey')),
                 ('model', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='usage_alerts', to='models_registry.model')),

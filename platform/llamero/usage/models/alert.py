@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from llamero.egress import UnsafeAddress, check_address
+from llamero.usage.signing import make_webhook_secret
 
 MAX_SHARES = 10
 MAX_RECIPIENTS = 20
@@ -78,7 +79,7 @@ class UsageAlert(models.Model):
         validators=[check_webhook],
         help_text="An https:// address that is told by POST, signed: see the documentation.",
     )
-    webhook_secret = models.CharField(max_length=100, editable=False)
+    webhook_secret = models.CharField(max_length=100, default=make_webhook_secret, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -82,9 +82,13 @@ class ModelPrice(models.Model):
 
     def clean(self) -> None:
         """Refuse a price for what has been billed already."""
-        # A form takes its time to be filled in.
-        oldest = timezone.now() - timedelta(hours=1)
-        if self._state.adding and self.valid_from is not None and self.valid_from < oldest:
+        now = timezone.now()
+        if not self._state.adding or self.valid_from is None or self.valid_from >= now:
+            return
+        # A form takes its time to be filled in; meanwhile jobs were billed by the last price.
+        if now - self.valid_from < timedelta(hours=1):
+            self.valid_from = now
+        else:
             raise ValidationError(
                 {"valid_from": "What has ended is billed already: choose a later time."}
             )

@@ -1,0 +1,38 @@
+"""All budgets there are, for those who watch them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from inference.relay.limits import Period, Window
+from llamero.limits.models import TARGETS, LimitSet
+from llamero.usage.budgets import Budget, Measure
+
+_BUDGETS = {
+    "tokens_per_day": (Measure.TOKENS, Period.DAY),
+    "tokens_per_month": (Measure.TOKENS, Period.MONTH),
+    "money_per_day": (Measure.MONEY, Period.DAY),
+    "money_per_month": (Measure.MONEY, Period.MONTH),
+}
+
+
+def list_budgets(now: datetime) -> list[Budget]:
+    """Give all budgets with their windows of now: ``settings.BUDGETS``; one query."""
+    found = LimitSet.objects.select_related(*TARGETS)
+    return [budget for limits in found for budget in _budgets_of(limits, now)]
+
+
+def _budgets_of(limits: LimitSet, now: datetime) -> Iterator[Budget]:
+    for name, (measure, period) in _BUDGETS.items():
+        amount = getattr(limits, name)
+        if amount is not None:
+            begins, ends = Window(period, limits.time_zone).around(now.timestamp())
+            yield Budget(
+                subject=limits.subject,
+                owner=limits.shown_target,
+                measure=measure,
+                period=period,
+                amount=Decimal(amount),
+                begins=datetime.fromtimestamp(begins, UTC),
+                ends=datetime.fromtimestamp(ends, UTC),
+            )

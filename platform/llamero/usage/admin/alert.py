@@ -1,0 +1,136 @@
+"""Alerts in the admin: rules, and what they told."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
+from llamero.usage.models.alert import TARGETS
+
+_STATES = {
+    NoticeState.WAITING: "info",
+    NoticeState.SENT: "success",
+    NoticeState.GIVEN_UP: "danger",
+}
+
+
+class SharesField(forms.JSONField):
+    """Whole numbers of per cent, with commas between them."""
+
+    widget = UnfoldAdminTextInputWidget
+
+    def prepare_value(self, value: Any) -> str:
+        """Write them."""
+        return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+    def to_python(self, value: Any) -> Any:
+        """Read them; the model's own rules come after."""
+        parts = [part.strip().removesuffix("%").strip() for part in str(value or "").split(",")]
+        if not all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in parts):
+            raise forms.ValidationError("Give whole numbers of per cent, as in 80, 100.")
+        return [int(part) for part in parts]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Tell whether they are others."""
+        return self.prepare_value(initial) != str(data or "")
+
+
+class LinesField(forms.JSONField):
+    """Texts, a line each."""
+
+    widget = UnfoldAdminTextareaWidget
+    empty_values = (None,)
+
+    def prepare_value(self, value: Any) -> str:
+        """Write them."""
+        return "\n".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+    def to_python(self, value: Any) -> Any:
+        """Read them; empty lines are none."""
+        return [line.strip() for line in str(value or "").splitlines() if line.strip()]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Tell whether they are others."""
+        return (initial or []) != self.to_python(data)
+
+
+class UsageAlertForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An alert, with lists as people write them."""
+
+    shares = SharesField(help_text="In per cent of a budget, as in 80, 100.")
+    recipients = LinesField(required=False, help_text="E-mail addresses, a line each.")
+
+    class Meta:
+        model = UsageAlert
+        fields = ("name", "enabled", *TARGETS, "shares", "recipients", "webhook_url")
+
+
+@admin.register(UsageAlert)
+class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
+    """Whose budgets are watched, and who is told."""
+
+    form = UsageAlertForm
+    list_display = ("name", "enabled", "watched", "shown_shares", "webhook_url")
+    list_filter = ("enabled",)
+    list_select_related = TARGETS
+    search_fields = ("name",)
+    autocomplete_fields = TARGETS
+    readonly_fields = ("shown_secret",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """Keep the secret from those who may only look."""
+        fields = list(UsageAlertForm.Meta.fields)
+        return [*fields, "shown_secret"] if self.has_change_permission(request, obj) else fields
+
+    @display(description="Watches")  # type: ignore[untyped-decorator]
+    def watched(self, alert: UsageAlert) -> str:
+        """Show whose budgets."""
+        for name in TARGETS:
+            if (target := getattr(alert, name)) is not None:
+                return f"{name} {target}"
+        return "all budgets"
+
+    @display(description="Shares")  # type: ignore[untyped-decorator]
+    def shown_shares(self, alert: UsageAlert) -> str:
+        """Show at which shares."""
+        return ", ".join(f"{share} %" for share in alert.shares)
+
+    @display(description="Signed with")  # type: ignore[untyped-decorator]
+    def shown_secret(self, alert: UsageAlert) -> str:
+        """Show what the webhook's receiver checks signatures with, to those who may change it."""
+        return alert.webhook_secret if alert.pk else "Made when it is saved."
+
+
+@admin.register(AlertNotice)
+class AlertNoticeAdmin(ModelAdmin):  # type: ignore[misc]
+    """What was told; read only."""
+
+    list_display = ("created_at", "alert", "channel", "budget", "share", "state_label", "num_tries")
+    list_filter = ("state", "channel")
+    list_select_related = ("alert",)
+    fields = (*list_display, "begins_at", "shown_message", "next_try_at", "last_error")
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let none be made by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let none be changed."""
+        return False
+
+    @display(description="State", label=_STATES)  # type: ignore[untyped-decorator]
+    def state_label(self, notice: AlertNotice) -> tuple[str, str]:
+        """Show whether it was told."""
+        return notice.state, str(notice.get_state_display())
+
+    @display(description="Message")  # type: ignore[untyped-decorator]
+    def shown_message(self, notice: AlertNotice) -> str:
+        """Show what was told."""
+        return json.dumps(notice.message, indent=2, ensure_ascii=False)

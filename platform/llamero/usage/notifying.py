@@ -1,0 +1,93 @@
+"""Tells what alerts noted, by e-mail and webhook: tried again where that fails, and given up once.
+
+A webhook is signed as Standard Webhooks describes. One whose answer is lost is told again, with the
+same id.
+"""
+
+import json
+import logging
+from datetime import datetime, timedelta
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db.models import F
+from django.utils import timezone
+
+from llamero.egress import FetchFailed, UnsafeAddress, post_document
+from llamero.usage.models import AlertNotice, NoticeState
+from llamero.usage.signing import sign
+
+logger = logging.getLogger(__name__)
+EMAIL, WEBHOOK = "email", "webhook"
+MAX_TRIES = 12
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(hours=1)
+# Each may take some seconds, and the ledger waits for them.
+MAX_SENT = 5
+
+
+class NotSent(Exception):
+    """Why somebody could not be told."""
+
+
+def send_notices(now: datetime) -> None:
+    """Tell what is due."""
+    due = AlertNotice.objects.filter(
+        state=NoticeState.WAITING, next_try_at__lte=now, alert__enabled=True
+    )
+    for notice in due.select_related("alert").order_by("next_try_at", "pk")[:MAX_SENT]:
+        if _claim(notice, now):
+            _send(notice)
+
+
+def _claim(notice: AlertNotice, now: datetime) -> bool:
+    """Take a try for oneself: another watch may have taken it."""
+    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**notice.num_tries)
+    same = AlertNotice.objects.filter(
+        pk=notice.pk, state=NoticeState.WAITING, num_tries=notice.num_tries
+    )
+    return same.update(num_tries=F("num_tries") + 1, next_try_at=now + pause) == 1
+
+
+def _send(notice: AlertNotice) -> None:
+    changes: dict[str, object] = {"state": NoticeState.SENT, "last_error": ""}
+    try:
+        if notice.channel == EMAIL:
+            _send_email(notice)
+        else:
+            _call_webhook(notice)
+    except (NotSent, FetchFailed, UnsafeAddress, SMTPException, OSError) as error:
+        logger.warning("alert %s could not tell by %s: %s", notice.alert_id, notice.channel, error)
+        is_last = notice.num_tries + 1 >= MAX_TRIES
+        state = NoticeState.GIVEN_UP if is_last else NoticeState.WAITING
+        changes = {"state": state, "last_error": str(error)[:200]}
+    AlertNotice.objects.filter(pk=notice.pk).update(**changes)
+
+
+def _send_email(notice: AlertNotice) -> None:
+    if not settings.EMAIL_IS_SET_UP:
+        raise NotSent("No mail server is set up: see LLAMERO_EMAIL_URL.")
+    told = notice.message
+    subject = f"{told['share_percent']} % of a budget is used: {told['owner']}"
+    lines = (
+        f"{told['used']} of {told['budget']} {told['measure']} are used,",
+        f"which {told['owner']} may use in a {told['period']}.",
+        f"The budget begins anew at {told['window_ends']}.",
+        f"This is the alert “{told['alert']}”.",
+    )
+    EmailMessage(
+        " ".join(subject.split()), "\n".join(lines) + "\n", to=notice.alert.recipients
+    ).send()
+
+
+def _call_webhook(notice: AlertNotice) -> None:
+    message_id = f"alert_{notice.pk}"
+    seconds = int(timezone.now().timestamp())
+    body = json.dumps(notice.message).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": sign(notice.alert.webhook_secret, message_id, seconds, body),
+    }
+    post_document(notice.alert.webhook_url, body, headers)
