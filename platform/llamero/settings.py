@@ -167,7 +167,7 @@ INSTALLED_APPS = [
     "llamero.limits",
     "models_registry",
     "llamero.audit",
-    # The last: it gives roles the permissions of all others.
+    # The last: it gives roles the permissions of all others' things.
     "llamero.people",
 ]
 

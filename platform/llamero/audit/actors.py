@@ -1,0 +1,105 @@
+"""Who is at work: whoever sent the request, or whoever runs a command in a shell."""
+
+import getpass
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+from llamero.accounts.callers import Caller
+from llamero.audit.models import Source
+
+# Commands that serve: what they change on their own, no person does.
+_SERVING = frozenset({"serve", "control", "node", "up"})
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who changes something, and from where."""
+
+    source: Source
+    name: str = ""
+    user_id: int | None = None
+    address: str = ""
+
+
+_request: ContextVar[HttpRequest | None] = ContextVar("audit_request", default=None)
+_actor: ContextVar[Actor | None] = ContextVar("audit_actor", default=None)
+
+
+def current_actor() -> Actor:
+    """Tell who is at work; looked up only when something has changed."""
+    actor, request = _actor.get(), _request.get()
+    if actor is not None:
+        return actor
+    return _read_command(sys.argv) if request is None else _read_request(request)
+
+
+@contextmanager
+def acting_as(actor: Actor) -> Iterator[None]:
+    """Have what is changed meanwhile be somebody's."""
+    token = _actor.set(actor)
+    try:
+        yield
+    finally:
+        _actor.reset(token)
+
+
+@sync_and_async_middleware
+def note_request(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Remember whose request is being served."""
+    if iscoroutinefunction(get_response):
+
+        async def serve_async(request: HttpRequest) -> HttpResponseBase:
+            token = _request.set(request)
+            try:
+                response: HttpResponseBase = await get_response(request)
+            finally:
+                _request.reset(token)
+            return response
+
+        return serve_async
+
+    def serve(request: HttpRequest) -> HttpResponseBase:
+        token = _request.set(request)
+        try:
+            response: HttpResponseBase = get_response(request)
+        finally:
+            _request.reset(token)
+        return response
+
+    return serve
+
+
+def _read_request(request: HttpRequest) -> Actor:
+    address = str(request.META.get("REMOTE_ADDR") or "")
+    # Where REST framework leaves who the request is from.
+    caller = getattr(request, "auth", None)
+    if isinstance(caller, Caller):
+        name = caller.user.get_username() if caller.user else ""
+        name = " with ".join(filter(None, (name, caller.key_id and f"key {caller.key_id}")))
+        return Actor(Source.API, name, caller.user.pk if caller.user else None, address)
+    user: Any = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return Actor(Source.PAGE, "", None, address)
+    return Actor(Source.PAGE, user.get_username(), user.pk, address)
+
+
+def _read_command(arguments: list[str]) -> Actor:
+    """Tell of a command who runs it, as the system knows them."""
+    is_shell = Path(arguments[0]).name in ("manage.py", "django-admin") and len(arguments) > 1
+    if not is_shell or arguments[1] in _SERVING:
+        return Actor(Source.PROGRAM)
+    try:
+        person = getpass.getuser()
+    except (KeyError, OSError):
+        person = ""
+    return Actor(Source.COMMAND, f"{person or 'somebody'} by {arguments[1]}")

@@ -1,0 +1,95 @@
+"""The audit log in the admin: searched, filtered, read."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import FieldTextFilter, RangeDateTimeFilter
+from unfold.decorators import display
+
+from llamero.audit.models import Action, Change
+
+_COLOURS = {Action.CREATED: "success", Action.CHANGED: "info", Action.DELETED: "danger"}
+
+
+@admin.register(Change)
+class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
+    """Nobody adds to it, changes it or deletes from it here."""
+
+    list_display = ("at", "shown_actor", "action_label", "kind", "object_text", "fields_changed")
+    list_filter = (
+        ("at", RangeDateTimeFilter),
+        ("actor_name", FieldTextFilter),
+        "kind",
+        "action",
+        "source",
+    )
+    list_filter_submit = True
+    search_fields = ("actor_name", "object_text", "=object_id", "address")
+    search_help_text = "Who, what, its id, or an address"
+    date_hierarchy = "at"
+    show_full_result_count = False
+    list_per_page = 50
+    fields = (
+        "at",
+        "shown_actor",
+        "source",
+        "address",
+        "action_label",
+        "kind",
+        "object_id",
+        "object_text",
+        "differences",
+    )
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let nothing be made up."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let nothing be changed."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let nothing be taken away."""
+        return False
+
+    @display(description="Who", ordering="actor_name")  # type: ignore[untyped-decorator]
+    def shown_actor(self, change: Change) -> str:
+        """Show who it was, or that it was the program."""
+        return change.actor_name or "the program"
+
+    @display(description="Action", label=_COLOURS)  # type: ignore[untyped-decorator]
+    def action_label(self, change: Change) -> tuple[str, str]:
+        """Show what became of it."""
+        return change.action, change.get_action_display()
+
+    @display(description="Fields")  # type: ignore[untyped-decorator]
+    def fields_changed(self, change: Change) -> str:
+        """Name what differs."""
+        return ", ".join(sorted({*change.before, *change.after}))
+
+    @display(description="Before and after")  # type: ignore[untyped-decorator]
+    def differences(self, change: Change) -> SafeString:
+        """Show each field that differs."""
+        names = sorted({*change.before, *change.after})
+        rows = format_html_join(
+            "",
+            '<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>',
+            ((name, _show(change.before, name), _show(change.after, name)) for name in names),
+        )
+        head = '<tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr>'
+        return format_html(
+            '<table class="audit-differences"><thead>{}</thead><tbody>{}</tbody></table>',
+            SafeString(head),
+            rows,
+        )
+
+
+def _show(values: dict[str, Any], name: str) -> str:
+    value = values.get(name, "")
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
