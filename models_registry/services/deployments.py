@@ -11,6 +11,7 @@ from django.utils import timezone
 from models_registry.models import Deployment, DeploymentState, Model
 from models_registry.names import deployment_name_for
 from models_registry.services.defaults import default_profile
+from models_registry.watching import noted
 
 
 def create_deployment(*, model: Model, slug: str = "", **fields: Any) -> Deployment:
@@ -40,26 +41,30 @@ def set_deployment_state(*, slug: str, state: str, reason: str = "") -> bool:
 
 def restart_deployments(*, deployments: QuerySet[Deployment]) -> int:
     """Have every replica replaced by a fresh one; give the number of deployments."""
-    return deployments.update(generation=F("generation") + 1, updated_at=timezone.now())
+    with noted(deployments):
+        return deployments.update(generation=F("generation") + 1, updated_at=timezone.now())
 
 
 def enable_deployments(*, deployments: QuerySet[Deployment], is_enabled: bool) -> int:
     """Start or stop deployments; give the number of those that it changes. It ends a drain."""
     changed = deployments.exclude(enabled=is_enabled, is_draining=False)
-    return changed.update(enabled=is_enabled, is_draining=False, updated_at=timezone.now())
+    with noted(changed):
+        return changed.update(enabled=is_enabled, is_draining=False, updated_at=timezone.now())
 
 
 def drain_deployments(*, deployments: QuerySet[Deployment]) -> int:
     """Have deployments answer what they have, take nothing new, and stop; give their number."""
     changed = deployments.filter(enabled=True, is_draining=False)
-    return changed.update(is_draining=True, updated_at=timezone.now())
+    with noted(changed):
+        return changed.update(is_draining=True, updated_at=timezone.now())
 
 
 def finish_draining(*, slug: str) -> bool:
     """Stop a deployment that was drained, unless somebody has thought better of it."""
     changed = Deployment.objects.filter(slug=slug, is_draining=True)
     now = timezone.now()
-    return changed.update(enabled=False, is_draining=False, updated_at=now) > 0
+    with noted(changed):
+        return changed.update(enabled=False, is_draining=False, updated_at=now) > 0
 
 
 def note_deployment_error(*, slug: str, reason: str, log: str, at: datetime) -> None:

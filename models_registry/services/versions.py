@@ -8,6 +8,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from models_registry.models import Deployment, Model, ModelVersion, VersionState
+from models_registry.watching import noted
 
 _FROM = {
     VersionState.INSPECTING: (VersionState.IMPORTING,),
@@ -50,11 +51,19 @@ def make_current(*, version: ModelVersion) -> None:
         if version.is_current:
             return
         now = timezone.now()
-        model.versions.filter(is_current=True).update(is_current=False, updated_at=now)
-        model.versions.filter(pk=version.pk).update(is_current=True, updated_at=now)
-        version.is_current = True
+        with noted(model.versions.all()):
+            model.versions.filter(is_current=True).update(is_current=False, updated_at=now)
+            chosen = model.versions.filter(pk=version.pk)
+            chosen.update(is_current=True, made_current_at=now, updated_at=now)
+        version.is_current, version.made_current_at = True, now
         followers = Deployment.objects.filter(model=model, pinned_version=None)
         followers.update(generation=F("generation") + 1, updated_at=now)
+
+
+def find_rollback(*, model: Model) -> ModelVersion | None:
+    """Give the version that was current before, if it could be again."""
+    others = model.versions.filter(is_current=False, state=VersionState.READY)
+    return others.filter(made_current_at__isnull=False).order_by("-made_current_at").first()
 
 
 def quarantine_version(*, version: ModelVersion, reason: str) -> None:

@@ -252,6 +252,8 @@ FILE_DAYS = env.int("LLAMERO_FILE_DAYS", default=30)
 MAX_BATCH_LINES = env.int("LLAMERO_MAX_BATCH_LINES", default=50_000)
 BATCH_CONCURRENCY = max(1, env.int("LLAMERO_BATCH_CONCURRENCY", default=16))
 
+# Who notes what people change in the registry.
+CHANGE_LOG = "llamero.audit.recording.recorded"
 # Who tells the registry's pages how much memory the nodes have left.
 NODE_ROOMS = "llamero.control.rooms.read_rooms"
 # Who hears that a deployment is wanted now, or is not.

@@ -12,6 +12,7 @@ from llamero.accounts.key_text import make_key_text, newest_pepper, read_prefix,
 from llamero.accounts.models import ApiKey, Team, TokenIssuer
 from llamero.accounts.notices import announce_keys
 from llamero.accounts.scopes import Scope
+from llamero.audit.recording import recorded
 from models_registry.models import Model
 
 LONGEST_GRACE = timedelta(days=90)
@@ -105,7 +106,8 @@ def revoke_api_keys(*, keys: Iterable[ApiKey]) -> int:
     """End keys for good, and what they have open; give how many were still alive."""
     chosen = [key.pk for key in keys]
     alive = ApiKey.objects.filter(pk__in=chosen, revoked_at__isnull=True)
-    num_revoked = alive.update(revoked_at=timezone.now(), enabled=False)
+    with recorded(alive):
+        num_revoked = alive.update(revoked_at=timezone.now(), enabled=False)
     announce_keys(chosen)
     return num_revoked
 
@@ -114,7 +116,8 @@ def switch_api_keys(*, keys: Iterable[ApiKey], enabled: bool) -> int:
     """Have keys refused for a while, or no more; give how many changed. Revoked ones stay so."""
     chosen = [key.pk for key in keys]
     others = ApiKey.objects.filter(pk__in=chosen, revoked_at__isnull=True, enabled=not enabled)
-    num_switched = others.update(enabled=enabled)
+    with recorded(others):
+        num_switched = others.update(enabled=enabled)
     announce_keys(chosen)
     return num_switched
 

@@ -45,7 +45,7 @@ WATCHED: dict[str, Watch] = {
     "models_registry.Model": _PLAIN,
     "models_registry.ModelAlias": _PLAIN,
     "models_registry.ModelVersion": Watch(
-        silent=frozenset({"state", "reason", "facts", "probed_build"})
+        silent=frozenset({"state", "reason", "facts", "probed_build", "made_current_at"})
     ),
     "models_registry.ModelFile": _PLAIN,
     "models_registry.Deployment": Watch(
@@ -57,7 +57,6 @@ WATCHED: dict[str, Watch] = {
                 "last_error",
                 "last_error_log",
                 "last_error_at",
-                "generation",
                 "draft_version",
             }
         )

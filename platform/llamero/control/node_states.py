@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
+from llamero.audit.recording import recorded
 from llamero.control.models import Node, Scheduling
 
 
@@ -20,4 +21,6 @@ def note_nodes(names: Iterable[str]) -> None:
 
 def schedule_nodes(*, nodes: QuerySet[Node], scheduling: Scheduling) -> int:
     """Open, cordon or drain nodes; gives the number of those that it changes."""
-    return nodes.exclude(scheduling=scheduling).update(scheduling=scheduling)
+    others = nodes.exclude(scheduling=scheduling)
+    with recorded(others):
+        return others.update(scheduling=scheduling)

@@ -14,6 +14,7 @@ from llamero.accounts.key_text import (
     read_prefix,
     seal,
 )
+from llamero.audit.recording import recorded
 from llamero.control.models import NodeToken
 from llamero.expiring_cache import ExpiringCache
 
@@ -47,7 +48,8 @@ def issue_node_token(*, name: str) -> IssuedToken:
 def revoke_node_tokens(*, tokens: Iterable[NodeToken]) -> int:
     """End tokens for good; give how many were still alive."""
     alive = NodeToken.objects.filter(pk__in=[one.pk for one in tokens], revoked_at__isnull=True)
-    return alive.update(revoked_at=timezone.now())
+    with recorded(alive):
+        return alive.update(revoked_at=timezone.now())
 
 
 def find_node_token(text: str) -> NodeToken | None:
