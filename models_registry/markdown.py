@@ -12,10 +12,10 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 MAX_CHARS = 20_000
-_TAGS = frozenset(
-    "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead "
-    "tr ul".split()
-)
+_TEXT_TAGS = {"a", "blockquote", "br", "code", "del", "em", "hr", "p", "pre", "s", "strong"}
+_HEADINGS = {f"h{level}" for level in range(1, 7)}
+_LIST_TAGS = {"li", "ol", "ul"}
+_TABLE_TAGS = {"table", "tbody", "td", "th", "thead", "tr"}
 _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
 _renderer = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
 _renderer.enable(["table", "strikethrough"]).disable("image")
@@ -27,8 +27,8 @@ def render_markdown(text: str) -> SafeString:
     cut = text[:MAX_CHARS] + ("\n\n…" if len(text) > MAX_CHARS else "")
     html = nh3.clean(
         _renderer.render(cut.replace("\x00", "")),
-        tags=set(_TAGS),
-        attributes=dict(_ATTRIBUTES),
+        tags=_TEXT_TAGS | _HEADINGS | _LIST_TAGS | _TABLE_TAGS,
+        attributes=_ATTRIBUTES,
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",
     )

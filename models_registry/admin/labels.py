@@ -1,8 +1,9 @@
 """How states and numbers read in the admin."""
 
+from typing import Any
+
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
-from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
@@ -41,6 +42,8 @@ _FACT_NAMES = {
 
 def show_state(thing: Deployment | ModelVersion) -> SafeString:
     """Show a state as a coloured label, alike in lists and on pages."""
+    if isinstance(thing, Deployment) and thing.enabled and thing.is_draining:
+        return draw_label("warning", "Draining")
     return show_label(thing.state, thing.get_state_display())
 
 
@@ -54,14 +57,22 @@ def draw_label(colour: str, words: str) -> SafeString:
     return render_to_string("unfold/helpers/label.html", {"type": colour, "text": words})
 
 
-def show_facts(version: ModelVersion) -> SafeString:
-    """Lay the facts of a version out for reading."""
-    rows = [
-        (name, _show_fact(key, version.facts[key]))
+def list_facts(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Give what the header says, each with its name."""
+    return [
+        (name, _show_fact(key, facts[key]))
         for key, name in _FACT_NAMES.items()
-        if version.facts.get(key) not in (None, "", [], 0)
+        if facts.get(key) not in (None, "", [], 0)
     ]
-    return format_html_join("", "<div><strong>{}:</strong> {}</div>", rows)
+
+
+def compare_facts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Tell which facts differ between two versions, a line each."""
+    return [
+        f"{name}: {_show_fact(key, before[key])} becomes {_show_fact(key, after[key])}."
+        for key, name in _FACT_NAMES.items()
+        if key in before and key in after and before[key] != after[key]
+    ]
 
 
 def _show_fact(key: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""Models in the admin: names, aliases, versions, and the way to the import page."""
+"""Models in the admin: what they are, what they need, where they run; and the way to new ones."""
 
 from typing import Any
 
@@ -10,12 +10,17 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
+from models_registry.admin.confirmed import ConfirmedSteps, Step
 from models_registry.admin.fetch_pages import FetchPage, HubPage
 from models_registry.admin.import_page import ImportPage
-from models_registry.admin.labels import show_label, show_state
+from models_registry.admin.labels import show_label
+from models_registry.admin.model_filters import HasDeployment, HasVersion
+from models_registry.admin.model_form import ModelForm
+from models_registry.admin.model_page import describe_model
 from models_registry.admin.removal import remove_files_after_commit
 from models_registry.admin.upload_page import UploadPage
-from models_registry.models import Deployment, Model, ModelAlias, ModelVersion
+from models_registry.admin.version_steps import list_model_steps
+from models_registry.models import Model, ModelAlias
 
 
 class AliasInline(TabularInline):  # type: ignore[misc]
@@ -25,60 +30,54 @@ class AliasInline(TabularInline):  # type: ignore[misc]
     extra = 0
 
 
-class VersionInline(TabularInline):  # type: ignore[misc]
-    """The versions of a model, newest first."""
-
-    model = ModelVersion
-    extra = 0
-    fields = readonly_fields = ("number", "state_label", "reason", "is_current", "created_at")
-    ordering = ("-number",)
-    can_delete = False
-    show_change_link = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Leave adding to imports."""
-        return False
-
-    @display(description="State")  # type: ignore[untyped-decorator]
-    def state_label(self, version: ModelVersion) -> SafeString:
-        """Show how far it has come."""
-        return show_state(version)
-
-
-class DeploymentInline(TabularInline):  # type: ignore[misc]
-    """The deployments of a model, as they are."""
-
-    model = Deployment
-    extra = 0
-    fields = readonly_fields = ("slug", "state_label", "reason", "enabled", "num_slots")
-    can_delete = False
-    show_change_link = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Leave adding to the deployments' own page."""
-        return False
-
-    @display(description="State")  # type: ignore[untyped-decorator]
-    def state_label(self, deployment: Deployment) -> SafeString:
-        """Show how it is going."""
-        return show_state(deployment)
-
-
 @admin.register(Model)
-class ModelModelAdmin(ModelAdmin):  # type: ignore[misc]
-    """Models come by import; “add” leads there."""
+class ModelModelAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
+    """Models come by upload and import; “add” leads there."""
+
+    form = ModelForm
 
     list_display = ("slug", "title", "kind", "current", "deployments_shown", "created_at")
-    list_filter = ("kind",)
-    search_fields = ("slug", "title", "aliases__name")
-    fields = ("slug", "title", "kind", "description", "owned_by", "created_at")
-    readonly_fields = ("created_at",)
-    inlines = (AliasInline, VersionInline, DeploymentInline)
+    list_filter = ("kind", HasVersion, HasDeployment)
+    list_filter_submit = True
+    list_per_page = 50
+    show_full_result_count = False
+    search_fields = ("slug", "title", "aliases__name", "description")
+    fieldsets = (
+        (None, {"fields": (("slug", "title"), ("kind", "owned_by"), "fallback", "description")}),
+    )
+    autocomplete_fields = ("fallback",)
+    inlines = (AliasInline,)
+    change_form_outer_before_template = "models_registry/model_top.html"
+    list_before_template = "models_registry/model_list_top.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         """Take versions and deployments along."""
         models: QuerySet[Model] = super().get_queryset(request)
         return models.prefetch_related("versions", "deployments")
+
+    def list_steps(self, obj: Model) -> list[Step]:
+        """Give what can be done with it now."""
+        return list_model_steps(obj)
+
+    def may_take_steps(self, request: HttpRequest, obj: Any) -> bool:
+        """Let those roll back who may choose the served version."""
+        return bool(request.user.has_perm("models_registry.change_modelversion"))
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show what it is above the form."""
+        context = extra_context or {}
+        model = self.get_object(request, object_id)
+        if model is not None and self.has_view_permission(request, model):
+            may_change = self.may_take_steps(request, model)
+            context |= describe_model(model, may_change=may_change)
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
 
     def get_urls(self) -> list[URLPattern]:
         """Add the pages that bring models in."""

@@ -6,68 +6,49 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils.safestring import SafeString
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
-from models_registry.admin.labels import show_facts, show_state
+from inference.protocol.replicas import ModelKind
+from models_registry.admin.confirmed import ConfirmedSteps, Step
+from models_registry.admin.labels import show_state
+from models_registry.admin.model_page import describe_version
 from models_registry.admin.removal import remove_files_after_commit
-from models_registry.models import ModelVersion, VersionFile
+from models_registry.admin.version_steps import list_version_steps
+from models_registry.models import ModelVersion
 from models_registry.models.version import UNDER_WAY
 from models_registry.services.versions import make_current
 
 REFRESH_SECONDS = 2
 
 
-class VersionFileInline(TabularInline):  # type: ignore[misc]
-    """The files of a version, with the hashes that name them."""
-
-    model = VersionFile
-    extra = 0
-    fields = readonly_fields = ("role", "position", "display_name", "sha256", "size")
-    can_delete = False
-    verbose_name_plural = "files"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[VersionFile]:
-        """Take the blobs along."""
-        uses: QuerySet[VersionFile] = super().get_queryset(request)
-        return uses.select_related("file")
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Leave adding to imports."""
-        return False
-
-    @display(description="SHA-256")  # type: ignore[untyped-decorator]
-    def sha256(self, use: VersionFile) -> str:
-        """Show the whole hash, to be compared."""
-        return str(use.file.sha256)
-
-    @display(description="Size")  # type: ignore[untyped-decorator]
-    def size(self, use: VersionFile) -> str:
-        """Show the size in the unit that fits."""
-        return filesizeformat(use.file.size_bytes)
-
-
 @admin.register(ModelVersion)
-class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
+class ModelVersionAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     """Versions are made by imports; here one is chosen or deleted."""
 
     list_display = ("name", "state_label", "is_current", "quantization", "reason", "created_at")
-    list_filter = ("state", "is_current", "model")
+    list_filter = ("state", "is_current", "model__kind")
+    list_filter_submit = True
+    list_per_page = 50
+    show_full_result_count = False
     list_select_related = ("model",)
-    search_fields = ("model__slug", "model__title")
+    search_fields = ("model__slug", "model__title", "reason", "files__file__sha256")
     fields = readonly_fields = (
         "model",
         "number",
         "state_label",
         "reason",
         "is_current",
-        "facts_shown",
         "created_at",
     )
-    inlines = (VersionFileInline,)
     actions = ("make_current",)
+    change_form_outer_before_template = "models_registry/version_top.html"
+
+    class Media:
+        css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
+        js = ("models_registry/live_part.js",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Leave adding to imports."""
@@ -81,6 +62,18 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
         """Let those choose the served version who may change versions."""
         return request.user.has_perm("models_registry.change_modelversion")
 
+    def list_steps(self, obj: ModelVersion) -> list[Step]:
+        """Give what can be done with it now."""
+        return list_version_steps(obj)
+
+    def may_take_steps(self, request: HttpRequest, obj: Any) -> bool:
+        """Let those choose the served version who may."""
+        return self.has_serve_permission(request)
+
+    def _url_of(self, obj: Any) -> str:
+        """Go back to the model: there the versions are side by side."""
+        return reverse("admin:models_registry_model_change", args=[obj.model_id])
+
     def change_view(
         self,
         request: HttpRequest,
@@ -89,7 +82,14 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show a version; the page renews itself while an import is under way."""
-        response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
+        context = extra_context or {}
+        version = self.get_object(request, object_id)
+        if version is not None and self.has_view_permission(request, version):
+            may_serve = self.has_serve_permission(request)
+            steps = list_version_steps(version) if may_serve else []
+            facts = describe_version(version, ModelKind(version.model.kind))
+            context |= {"steps": steps, **facts}
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
         if ModelVersion.objects.filter(pk=_as_pk(object_id), state__in=UNDER_WAY).exists():
             response["Refresh"] = str(REFRESH_SECONDS)
         return response
@@ -118,11 +118,6 @@ class ModelVersionAdmin(ModelAdmin):  # type: ignore[misc]
     def quantization(self, version: ModelVersion) -> str:
         """Show how it is quantized."""
         return str(version.facts.get("quantization", ""))
-
-    @display(description="In the file")  # type: ignore[untyped-decorator]
-    def facts_shown(self, version: ModelVersion) -> SafeString:
-        """Show what the header says."""
-        return show_facts(version)
 
     @action(description="Serve this version", permissions=["serve"])  # type: ignore[untyped-decorator]
     def make_current(self, request: HttpRequest, versions: QuerySet[ModelVersion]) -> None:

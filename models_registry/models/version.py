@@ -39,6 +39,7 @@ class ModelVersion(models.Model):
     # Which build of the engine it was probed by: another one has to probe it again.
     probed_build = models.CharField(max_length=64, blank=True, default="", editable=False)
     is_current = models.BooleanField("current", default=False)
+    made_current_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

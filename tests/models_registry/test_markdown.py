@@ -6,7 +6,6 @@ import pytest
 
 from models_registry.markdown import MAX_CHARS, render_markdown
 
-
 HARMLESS = {"p", "a", "br", "blockquote", "code", "pre"}
 
 

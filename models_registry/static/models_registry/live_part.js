@@ -1,4 +1,5 @@
-// Keeps a part of a page up to date: <div data-live-url="ADDRESS OF THE PART">.
+// Parts of a page that come by themselves: <div data-part-url="ADDRESS"> is fetched once,
+// <div data-live-url="ADDRESS"> again and again.
 "use strict";
 
 (() => {
@@ -27,7 +28,14 @@
     round();
   }
 
+  async function fill(part) {
+    const answer = await fetch(part.dataset.partUrl).catch(() => null);
+    if (answer?.ok && !answer.redirected) part.innerHTML = await answer.text();
+    else part.textContent = "This could not be loaded: reload the page.";
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll("[data-part-url]").forEach(fill);
     document.querySelectorAll("[data-live-url]").forEach(follow);
   });
 })();

@@ -9,12 +9,13 @@ from django.views.decorators.http import require_safe
 
 from llamero.console.access import may_see_overview, staff_only
 from llamero.console.attention import list_concerns
+from llamero.console.history import history_context
 from llamero.console.overview import Overview, read_overview
 
 
 def add_overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add what the home page shows to its context (called by the admin theme)."""
-    return context | _read(request)
+    return context | _read(request) | history_context(request)
 
 
 @require_safe

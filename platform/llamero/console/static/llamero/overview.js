@@ -82,6 +82,22 @@ function connect() {
   });
 }
 
+// Exchanges the chart in place; without scripts its links load the page anew.
+document.addEventListener("click", async (event) => {
+  const chart = document.getElementById("history");
+  const choice = event.target instanceof Element ? event.target.closest("#history nav a") : null;
+  if (!choice || !chart || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const query = new URL(choice.href).search;
+  const answer = await fetch(chart.dataset.url + query).catch(() => null);
+  if (!answer?.ok || answer.redirected) {
+    location.assign(choice.href);
+    return;
+  }
+  chart.outerHTML = await answer.text();
+  document.querySelector(`#history nav a[href^="${CSS.escape(query)}"]`)?.focus({ preventScroll: true });
+});
+
 // A page that nobody looks at costs nothing.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) socket?.close();
