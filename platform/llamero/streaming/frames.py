@@ -183,12 +183,14 @@ class Done(msgspec.Struct, frozen=True, tag_field="type", tag="done"):
 class Error(msgspec.Struct, frozen=True, tag_field="type", tag="error", omit_defaults=True):
     """Something failed: the chat ``id``, or the frame or the socket if there is no id.
 
-    ``error`` is the REST API's error object.
+    ``error`` is the REST API's error object. Where another try may help, it should come after
+    ``retry_after`` seconds.
     """
 
     error: dict[str, Any]
     id: str | None = None
     retryable: bool = False
+    retry_after: float | None = None
 
 
 class Pong(msgspec.Struct, frozen=True, tag_field="type", tag="pong"):
@@ -211,7 +213,8 @@ def encode_frame(frame: ServerFrame) -> str:
 def describe_error(error: LlameroError, job_id: str | None = None) -> Error:
     """Give the frame of an error."""
     body = error_object(error, is_native=False)
-    return Error(body, job_id, retryable=error.retry_after is not None)
+    is_retryable = error.retry_after is not None
+    return Error(body, job_id, retryable=is_retryable, retry_after=error.retry_after)
 
 
 def read_frame(text: str) -> ClientFrame:

@@ -42,6 +42,7 @@ class Answer:
     status: int
     request_id: str
     body: bytes
+    retry_seconds: float | None = None
 
     @property
     def is_good(self) -> bool:
@@ -52,6 +53,13 @@ class Answer:
     def is_passing(self) -> bool:
         """Whether the same request should be made again until it is answered."""
         return self.status in _PASSING
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit of its owner leaves no room for it now; then it says when to try."""
+        codes = (ErrorCode.RATE_LIMIT_EXCEEDED, ErrorCode.INSUFFICIENT_QUOTA)
+        is_told = any(f'"{code.value}"'.encode() in self.body for code in codes)
+        return self.status == 429 and self.retry_seconds is not None and is_told
 
     @property
     def is_doubtful(self) -> bool:
@@ -89,7 +97,9 @@ async def answer(endpoint: str, body: bytes, caller: Caller) -> Answer:
     view: Any = VIEWS[endpoint].as_view(authentication_classes=authentication)
     try:
         response = await view(_make_request(endpoint, _settle(endpoint, body)))
-        return Answer(response.status_code, request_id, response.content)
+        wait = response.get("retry-after-ms")
+        seconds = None if wait is None else int(wait) / 1000
+        return Answer(response.status_code, request_id, response.content, seconds)
     except Exception as error:
         document = error_bytes(describe_exception(error), Dialect.OPENAI)
         return Answer(500, request_id, document)

@@ -15,6 +15,7 @@ from typing import Any
 from django.utils import timezone
 
 from inference.protocol.jobs import IDLE_PRIORITY
+from llamero.accounts.callers import read_grant
 from llamero.accounts.selectors import Caller, find_key_caller
 from llamero.api.model_choice import choose_model
 from llamero.api.threads import run_in_thread
@@ -34,6 +35,8 @@ WRITTEN_AFTER_SECONDS = 2.0
 CALLER_SECONDS = 1.0
 MAX_DOUBTFUL_TRIES = 3
 RETRY_SECONDS = 1.0
+# Limits may be raised at any time.
+LONGEST_LIMITED_SECONDS = 30.0
 _GIVEN_UP_AT_ONCE = 500
 _EXPIRED = ("batch_expired", "This request was not made before the batch expired.")
 _CANCELLED = ("batch_cancelled", "This request was not made before the batch was cancelled.")
@@ -119,7 +122,8 @@ class BatchRun:
 
     def _find_caller(self) -> Caller | None:
         key_id = self._batch.api_key_id
-        caller = None if key_id is None else find_key_caller(key_id)
+        grant = read_grant(self._batch.grant)
+        caller = None if key_id is None else find_key_caller(key_id, grant)
         return caller and replace(caller, priority=IDLE_PRIORITY)
 
     async def _answer_what_is_left(self) -> None:
@@ -179,6 +183,11 @@ class BatchRun:
             gate = self._gates.of(deployment)
             found = await gate.run(self._batch.owner, partial(answer, endpoint, body, caller))
             num_tries += found.is_doubtful
+            if found.is_limited:
+                # Its own limits: batches of others go on meanwhile.
+                assert found.retry_seconds is not None
+                await asyncio.sleep(min(found.retry_seconds, LONGEST_LIMITED_SECONDS))
+                continue
             if found.is_passing:
                 gate.pause()
                 continue

@@ -12,6 +12,7 @@ from openai.types import Batch as BatchDocument
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Vectors
 from inference.protocol.jobs import IDLE_PRIORITY
+from inference.relay.limits import Counter, CounterKind, LimitReached
 from llamero.accounts.models import ApiKey
 from llamero.api.threads import run_in_thread
 from llamero.batches import store
@@ -242,6 +243,24 @@ async def test_a_model_that_is_away_is_waited_for(dispatcher: FakeDispatcher) ->
     dispatcher.submit_error = None
     await running
     assert (await look(batch))["request_counts"]["completed"] == 2
+
+
+async def test_a_line_that_meets_a_limit_waits_and_holds_nobody_up(
+    dispatcher: FakeDispatcher,
+) -> None:
+    counter = Counter(CounterKind.REQUESTS, "key:1", 1)
+    dispatcher.submit_error = LimitReached(
+        counter, wait_seconds=0.02, is_passing=False, readings=()
+    )
+    dispatcher.num_accepted = 1
+    batch = await make_batch(1, 2)
+    running = asyncio.create_task(make_run(batch).run())
+    while len(dispatcher.meters) < 4:
+        await asyncio.sleep(0.01)
+    assert not running.done()
+    dispatcher.submit_error = None
+    await running
+    assert (await look(batch))["request_counts"] == {"total": 2, "completed": 2, "failed": 0}
 
 
 async def test_a_fault_of_the_server_is_tried_again_but_not_for_ever(
