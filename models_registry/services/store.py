@@ -124,6 +124,22 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def hash_open_file(path: Path) -> str:
+    """Likewise for a file of somebody else's; raises GgufRejected for what is no regular file."""
+    with open_regular(path) as fd, os.fdopen(os.dup(fd), "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def copy_file(fd: int, target: Path) -> int:
+    """Copy an open file to a new place of ours; gives its size. Raises ValidationError."""
+    try:
+        _check_room(os.fstat(fd).st_size)
+        _copy(fd, target)
+        return target.stat().st_size
+    except OSError as error:
+        raise ValidationError(f"Cannot store the file: {error.strerror}.", code="store") from error
+
+
 def remove_unused_files() -> int:
     """Remove blobs that no version or adapter uses any more; give their number.
 

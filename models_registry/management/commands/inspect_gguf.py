@@ -8,25 +8,31 @@ from typing import Any
 import msgspec
 from django.core.management.base import BaseCommand
 
-from inference.gguf.examine import inspect_files
+from inference.gguf.examine import inspect_files, probe_files
 from inference.gguf.verdict import GgufRejected
 
 
 class Command(BaseCommand):
-    """Inspect files without importing them: exit status 0 for good ones, 1 for rejected ones."""
+    """Judge files as an import does: exit status 0 for good ones, 1 for rejected ones."""
 
-    help = "Check the header of a GGUF file (or of all its shards) and show what it says."
+    help = "Check a GGUF file (or all its shards), try to load it, and show what it says of itself."
     requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Describe the command line."""
         parser.add_argument("paths", nargs="+", type=Path)
         parser.add_argument("--json", action="store_true", help="one line of JSON")
+        parser.add_argument(
+            "--no-probe", action="store_true", help="look at the header alone, load nothing"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Write the verdict; end with its exit status."""
         try:
             facts = msgspec.to_builtins(inspect_files(options["paths"]))
+            if not options["no_probe"]:
+                ordered = [options["paths"][index] for index in facts["file_order"]]
+                probe_files(ordered)
             answer = {"verdict": "ok", **facts}
         except GgufRejected as error:
             answer = {

@@ -1,0 +1,3 @@
+"""Models, deployments and keys as code: a file says what there should be, ``manage.py apply`` sees
+to it.
+"""
