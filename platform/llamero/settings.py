@@ -6,6 +6,7 @@ from inference.protocol.names import broker_url
 from llamero.accounts.peppers import read_peppers
 from llamero.accounts.sign_in.config import SignInSettings, read_group_map
 from llamero.env import BASE_DIR, env, read_home
+from llamero.people.own_key_rules import OwnKeyRules
 from llamero.secret_files import read_or_make_secret
 from llamero.sockets import valkey_socket
 
@@ -357,6 +358,18 @@ SIGN_IN = SignInSettings(
 )
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
+
+# --- Keys that people make for themselves, at /account ---
+OWN_KEYS = OwnKeyRules(
+    # So many that live; 0: none.
+    most=env.int("LLAMERO_OWN_KEYS", default=5),
+    # They end within so many days; 0: they need not.
+    longest_days=env.int("LLAMERO_OWN_KEY_DAYS", default=0),
+    # The scopes they may have; without any, those of a key that lists none.
+    scopes=tuple(env.list("LLAMERO_OWN_KEY_SCOPES", default=[])),
+    # The models they may use, by name; without any, all.
+    models=tuple(env.list("LLAMERO_OWN_KEY_MODELS", default=[])),
+)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["llamero.accounts.authentication.ApiKeyAuthentication"],

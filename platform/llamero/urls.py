@@ -8,6 +8,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("llamero.console.urls")),
     path("", include("llamero.playground.urls")),
+    path("", include("llamero.people.urls")),
     path("nodes/", include("llamero.control.urls")),
     path("", include("llamero.api.urls")),
 ]

@@ -15,6 +15,7 @@ ICONS = {
     "Team": "groups",
     "TokenIssuer": "verified_user",
     "Identity": "badge",
+    "Change": "fact_check",
     "User": "person",
     "Group": "group",
     "Node": "dns",
@@ -35,6 +36,7 @@ def build_navigation(request: HttpRequest) -> list[dict[str, Any]]:
         "items": [
             {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")},
             {"title": "Playground", "icon": "forum", "link": reverse("playground:chat")},
+            {"title": "My keys", "icon": "passkey", "link": reverse("people:account")},
             {"title": "API", "icon": "menu_book", "link": reverse("console:reference")},
         ]
     }

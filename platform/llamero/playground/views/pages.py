@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -86,7 +87,7 @@ def show_rerank(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 @strict_page
-@login_required
+@login_required(login_url=reverse_lazy("people:sign-in"))
 def show_shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show what the owner of a chat sees of it, to anybody who is signed in; nothing to change."""
     chat = find_shared_chat(token)

@@ -1,0 +1,31 @@
+"""What somebody has used in the last days, for themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from llamero.usage.reports import Group, Period, ReportLine, read_report, total_of
+from llamero.usage.selectors import HOUR, Subject
+
+DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class OwnUsage:
+    """Sums of a user's jobs, with keys and in the playground."""
+
+    total: Sequence[ReportLine]
+    models: Sequence[ReportLine]
+    keys: Sequence[ReportLine]
+
+
+def read_own_usage(user: User) -> OwnUsage:
+    """Read what a user's keys and pages have used; the last seconds are not in it yet."""
+    ends = timezone.now().replace(minute=0, second=0, microsecond=0) + HOUR
+    period, subject = Period(ends - timedelta(days=DAYS), ends), Subject(user_id=user.pk)
+    models = read_report(period, (Group.MODEL,), subject)
+    keys = read_report(period, (Group.KEY,), subject)
+    return OwnUsage(total_of(models), models, keys)
