@@ -15,7 +15,8 @@ from inference.protocol.events import (
     TokenLogprob,
     Tokens,
 )
-from llamero.api import sse
+from llamero.api import async_view, sse
+from llamero.api.early_refusals import EarlyRefusals
 from llamero.api.run import fail_open_runs
 from tests.llamero.api.asgi_client import post, start
 from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, say
@@ -118,7 +119,12 @@ async def test_logprobs_have_bytes_and_no_infinity(dispatcher: FakeDispatcher) -
     content = whole.json()["choices"][0]["logprobs"]["content"]
     assert content[0]["token"] == "é"
     assert content[0]["bytes"] == [195, 169]
-    assert content[0]["top_logprobs"][1] == {"token": "\ufffd", "logprob": -9999.0, "bytes": [255]}
+    assert content[0]["top_logprobs"][1] == {
+        "id": 6,
+        "token": "\ufffd",
+        "logprob": -9999.0,
+        "bytes": [255],
+    }
     assert streamed.chunks[1]["choices"][0]["logprobs"]["content"] == content
     assert dispatcher.jobs[0].num_logprobs == 2
 
@@ -314,13 +320,25 @@ async def test_json_mode_is_a_grammar(dispatcher: FakeDispatcher) -> None:
 
 
 async def test_who_was_just_refused_is_refused_before_anything_is_rendered(
-    dispatcher: FakeDispatcher,
+    dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dispatcher.refusal = engine_error(ErrorCode.KEY_QUEUE_FULL)
-    body = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
-    for stream in (False, True):
-        answer = await post("/v1/chat/completions", body | {"stream": stream})
-        assert answer.status == 429
-        assert int(answer.headers["retry-after"]) >= 1
-    assert dispatcher.questions == []
-    assert (await post("/tokenize", {"model": "smol", "content": "a"})).status == 200
+    now = 0.0
+    monkeypatch.setattr(async_view, "early_refusals", EarlyRefusals(lambda: now))
+    dispatcher.submit_error = engine_error(ErrorCode.KEY_QUEUE_FULL)
+    first = await post(URL, HI)
+    assert (first.status, len(dispatcher.questions)) == (429, 1)
+    dispatcher.submit_error = None
+    again = await post(URL, HI | {"stream": True, "temperature": "wrong"})
+    assert (again.status, again.body) == (429, first.body)
+    assert again.headers["retry-after"] == first.headers["retry-after"]
+    assert again.headers["x-request-id"] != first.headers["x-request-id"]
+    assert len(dispatcher.questions) == 1
+    for url, changes, options in (
+        (URL, {"model": "tiny"}, {}),
+        (URL, {}, {"key": None}),
+        (URL, {}, {"headers": {"idempotency-key": "1"}}),
+        (f"{URL}?x=1", {}, {}),
+    ):
+        assert (await post(url, HI | changes, **options)).status in (200, 401)
+    now = 0.21
+    assert (await post(URL, HI)).status == 200

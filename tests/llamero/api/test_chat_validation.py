@@ -64,6 +64,8 @@ for _ in range(50):
         ({"max_tokens": -5}, "max_tokens"),
         ({"max_tokens": 2**63}, "max_tokens"),
         ({"max_completion_tokens": 0}, "max_completion_tokens"),
+        ({"n_predict": 0, "max_tokens": 5}, "n_predict"),
+        ({"n_predict": -3}, "n_predict"),
         ({"min_tokens": 5, "max_tokens": 4}, "min_tokens"),
         ({"stop": ""}, "stop"),
         ({"stop": [""]}, "stop"),

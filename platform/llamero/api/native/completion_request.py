@@ -11,22 +11,21 @@ from llamero.api.adapters import read_adapters
 from llamero.api.fields import AnyValue, StopStrings, StrictBoolean, StrictInteger
 from llamero.api.generation import GenerationSettings
 from llamero.api.guesses import read_guess_limits
+from llamero.api.lengths import LEAST_LENGTH, limit_of, read_length
 from llamero.api.logit_bias import read_biases
 from llamero.api.native_fields import read_native_fields
 from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
 
 MAX_PROBS = 100
-_UNLIMITED = (-1, -2)
-_LENGTH_NAMES = ("n_predict", "max_completion_tokens", "max_tokens")
 
 
 class NativeGenerationSerializer(SamplingSerializer):
     """What POST /completion and /infill take alike."""
 
-    n_predict = StrictInteger(-2, required=False)
-    max_tokens = StrictInteger(-2, required=False)
-    max_completion_tokens = StrictInteger(-2, required=False)
+    n_predict = StrictInteger(LEAST_LENGTH, required=False)
+    max_tokens = StrictInteger(LEAST_LENGTH, required=False)
+    max_completion_tokens = StrictInteger(LEAST_LENGTH, required=False)
     n_cmpl = StrictInteger(1, MAX_CHOICES, required=False)
     n = StrictInteger(1, MAX_CHOICES, required=False)
     n_probs = StrictInteger(0, MAX_PROBS, required=False)
@@ -55,8 +54,8 @@ class CompletionRequest:
 
 def read_completion_request(fields: dict[str, Any], body: Mapping[str, Any]) -> CompletionRequest:
     """Read how to generate from validated fields; raises LlameroError."""
-    n_predict = next((fields[name] for name in _LENGTH_NAMES if name in fields), -1)
-    max_tokens = None if n_predict in _UNLIMITED else n_predict
+    n_predict = read_length(fields)
+    max_tokens = limit_of(n_predict)
     num_probs = fields.get("n_probs", fields.get("logprobs", 0))
     min_tokens = fields.get("min_tokens", 0)
     if max_tokens is not None and min_tokens > max_tokens:

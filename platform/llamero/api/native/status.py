@@ -1,5 +1,6 @@
 """/props and /slots: how a model and its replicas are, never what they work on."""
 
+import re
 from typing import Any
 from zlib import crc32
 
@@ -18,6 +19,12 @@ from llamero.api.native.generation_settings import describe_settings, model_side
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
 from models_registry.models import DeploymentState
+
+# How templates go through the calls of a message, and take their arguments and parts of contents.
+_EACH_CALL = re.compile(r"""in\s+[\w.]+(\.|\[['"])tool_calls""")
+_OBJECT_ARGUMENTS = re.compile(r"arguments(['\"]\])?\s*(\|\s*(tojson|items)|\.items|is\s+mapping)")
+_TYPED_CONTENT = re.compile(r"""(\.|\[['"])type(['"]\])?\s*==\s*['"](text|image)""")
+_NO_SYSTEM = re.compile(r"raise_exception\([^)]*\bsystem\b", re.IGNORECASE)
 
 
 class PropsView(NativeView):
@@ -135,10 +142,18 @@ class SlotView(NativeView):
 
 
 def _describe_template(template: str) -> dict[str, Any]:
-    """Tell what a chat template speaks of."""
+    """Tell what a chat template speaks of. Its text is looked at; it is not tried."""
+    has_calls = "tool_calls" in template
     return {
         "supports_tools": "tools" in template,
-        "supports_tool_calls": "tool_calls" in template,
+        "supports_tool_calls": has_calls,
+        "supports_parallel_tool_calls": has_calls and bool(_EACH_CALL.search(template)),
+        "supports_object_arguments": has_calls and bool(_OBJECT_ARGUMENTS.search(template)),
+        "supports_system_role": bool(template) and not _NO_SYSTEM.search(template),
+        "supports_string_content": bool(template),
+        "supports_typed_content": bool(_TYPED_CONTENT.search(template)),
+        "supports_preserve_reasoning": "reasoning_content" in template,
+        "supports_reasoning_effort": "reasoning_effort" in template,
     }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from llamero.api.chat import ChatRequest
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
+from llamero.api.lengths import LEAST_LENGTH, read_limit
 from llamero.api.messages import read_messages
 from llamero.api.openai.continuation import read_continuation
 from llamero.api.openai.reasoning import read_reasoning_wish
@@ -37,8 +38,9 @@ class ChatSerializer(OpenAISerializer):
     """The fields of POST /v1/chat/completions."""
 
     messages = AnyValue()
-    max_tokens = StrictInteger(1, required=False)
-    max_completion_tokens = StrictInteger(1, required=False)
+    n_predict = StrictInteger(LEAST_LENGTH, required=False)
+    max_tokens = StrictInteger(LEAST_LENGTH, required=False)
+    max_completion_tokens = StrictInteger(LEAST_LENGTH, required=False)
     logprobs = StrictBoolean(required=False)
     top_logprobs = StrictInteger(0, 20, required=False)
     tools = AnyValue(required=False)
@@ -78,7 +80,7 @@ def read_chat_request(
         begins_turn=begins_turn,
         settings=read_settings(
             fields,
-            max_tokens=fields.get("max_completion_tokens", fields.get("max_tokens")),
+            max_tokens=read_limit(fields),
             num_logprobs=_read_logprobs(fields),
             num_prompt_logprobs=read_prompt_logprobs(fields),
         ),

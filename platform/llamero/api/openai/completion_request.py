@@ -6,6 +6,7 @@ from typing import Any
 
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
 from llamero.api.generation import GenerationSettings
+from llamero.api.lengths import LEAST_LENGTH, limit_of, read_length
 from llamero.api.openai.settings import (
     OpenAISerializer,
     read_include_usage,
@@ -23,12 +24,13 @@ class CompletionSerializer(OpenAISerializer):
     """The fields of POST /v1/completions."""
 
     prompt = AnyValue()
-    max_tokens = StrictInteger(0, required=False)
+    n_predict = StrictInteger(LEAST_LENGTH, required=False)
+    max_tokens = StrictInteger(LEAST_LENGTH, required=False)
+    max_completion_tokens = StrictInteger(LEAST_LENGTH, required=False)
     best_of = StrictInteger(1, MAX_CHOICES, required=False)
     echo = StrictBoolean(required=False)
     logprobs = StrictInteger(0, 5, required=False)
     suffix = StrictString(required=False)
-    n_predict = StrictInteger(-1, required=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
         suffix=suffix,
         settings=read_settings(
             fields | {"n": num_tried},
-            max_tokens=_read_max_tokens(fields),
+            max_tokens=limit_of(read_length(fields, DEFAULT_MAX_TOKENS)),
             num_logprobs=needed_logprobs,
             num_prompt_logprobs=_larger(asked_prompt_logprobs, echoed_logprobs),
         ),
@@ -75,14 +77,6 @@ def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
         echo=fields.get("echo", False),
         include_usage=read_include_usage(fields),
     )
-
-
-def _read_max_tokens(fields: dict[str, Any]) -> int | None:
-    """Read OpenAI's field, or llama-server's, where -1 means to the end of the context."""
-    if "max_tokens" in fields:
-        return int(fields["max_tokens"])
-    n_predict = int(fields.get("n_predict", DEFAULT_MAX_TOKENS))
-    return None if n_predict < 0 else n_predict
 
 
 def _check_gaps(fields: dict[str, Any], prompts: list[PromptText]) -> None:

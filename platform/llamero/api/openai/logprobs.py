@@ -76,7 +76,9 @@ def token_bytes(candidate: Candidate) -> list[int]:
 
 
 def _token_object(candidate: Candidate) -> dict[str, Any]:
+    """Describe a token as OpenAI does; the id is llama-server's."""
     return {
+        "id": candidate.id,
         "token": token_text(candidate),
         "logprob": finite(candidate.logprob),
         "bytes": token_bytes(candidate),

@@ -95,6 +95,7 @@ def _describe(served: ServedModel) -> dict[str, Any]:
         "aliases": list(served.aliases),
         "tags": [],
         "kind": served.kind.value,
+        "architecture": {"input_modalities": ["text"], "output_modalities": ["text"]},
         "meta": meta | {"n_ctx": served.profile.context_length},
     }
 

@@ -19,7 +19,7 @@ from llamero.api.openapi.shapes import (
 )
 
 _FINISH = one_of("stop", "length", "tool_calls", "content_filter", "function_call")
-_TOKEN = {"token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
+_TOKEN = {"id": COUNT, "token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
 _ENVELOPE = {"id": TEXT, "created": COUNT, "model": TEXT, "system_fingerprint": TEXT}
 _EXTRAS = {"timings": ref("Timings"), "prompt_progress": ref("PromptProgress")}
 _CALL = shape(
@@ -184,6 +184,9 @@ COMPONENTS: dict[str, Schema] = {
             "aliases": list_of(TEXT),
             "tags": list_of(TEXT),
             "kind": one_of("chat", "completion", "embedding", "rerank"),
+            "architecture": shape(
+                {"input_modalities": list_of(TEXT), "output_modalities": list_of(TEXT)}
+            ),
             "meta": ANY_OBJECT,
         }
     ),

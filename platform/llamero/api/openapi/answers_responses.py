@@ -17,7 +17,7 @@ from llamero.api.openapi.shapes import (
 )
 
 _STATUS = one_of("in_progress", "completed", "incomplete")
-_TOKEN = {"token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
+_TOKEN = {"id": COUNT, "token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
 _LOGPROBS = list_of(shape(_TOKEN | {"top_logprobs": list_of(shape(_TOKEN))}))
 _THOUGHT = shape({"type": {"const": "reasoning_text"}, "text": TEXT})
 _PART = either(

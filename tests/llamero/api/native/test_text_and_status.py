@@ -8,6 +8,10 @@ from tests.llamero.api.asgi_client import get, post
 from tests.llamero.api.fakes import FakeDispatcher
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
+TOOL_TEMPLATE = (
+    "{% for call in message.tool_calls %}{{ call.arguments | tojson }}{% endfor %}"
+    "{{ tools }}{{ message.reasoning_content }}{% if part['type'] == 'text' %}{% endif %}"
+)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,28 @@ async def test_models_are_listed_twice() -> None:
     assert [one["id"] for one in document["data"]] == [one["name"] for one in document["models"]]
     assert document["models"][0]["details"]["format"] == "gguf"
     assert document["data"][1]["aliases"] == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("", set()),
+        ("{{ messages }}", {"system_role", "string_content"}),
+        ("{{ raise_exception('System role not supported') }}", {"string_content"}),
+        (
+            TOOL_TEMPLATE,
+            {"system_role", "string_content", "tools", "tool_calls", "parallel_tool_calls",
+             "object_arguments", "typed_content", "preserve_reasoning"},
+        ),
+    ],
+)  # fmt: skip
+async def test_props_tell_what_a_template_speaks_of(
+    dispatcher: FakeDispatcher, template: str, expected: set[str]
+) -> None:
+    dispatcher.chat_template = template
+    told = (await get("/props")).json()["chat_template_caps"]
+    assert {name for name, is_so in told.items() if is_so} == {f"supports_{n}" for n in expected}
+    assert len(told) == 9
 
 
 async def test_props_have_all_of_llama_servers_names() -> None:
