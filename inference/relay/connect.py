@@ -76,7 +76,7 @@ def connect(
     return redis.Redis.from_pool(pool)
 
 
-def connect_async(url: str | None = None, *, max_connections: int = 64) -> AsyncRedis:
+def connect_async(url: str | None = None, *, max_connections: int = 16) -> AsyncRedis:
     """Open a client for one event loop; callers wait for a connection when all are in use."""
     address = url or _read_address()
     pool = _WaryAsyncPool.from_url(

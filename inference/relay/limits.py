@@ -169,15 +169,6 @@ class LimitReached(EngineError):
         self.is_passing = is_passing
         self.readings = readings
 
-    def again(self) -> "LimitReached":
-        """Give the same error, to be raised once more."""
-        return LimitReached(
-            self.counter,
-            wait_seconds=self.retry_after or 0.0,
-            is_passing=self.is_passing,
-            readings=self.readings,
-        )
-
 
 ReadSpent = Callable[[Counter, int], Awaitable[int]]
 """Asks the ledger what a budget's subject has used since a time: tokens, or money."""

@@ -13,6 +13,7 @@ from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 from inference.text.plain_forms import choices_to_grammar, pattern_to_grammar
 from llamero.api.json_body import parse_json
+from llamero.api.threads import compiling
 from llamero.errors import InvalidValue, LlameroError, NotSupported
 
 # Each grammar and what it is made from have at most 64 KiB.
@@ -122,7 +123,8 @@ def _read_grammar(text: Any, param: str) -> str:
 @lru_cache(_NUM_CACHED)
 def _compile(kind: str, text: str, param: str) -> str:
     """Make the grammar of a form that comes as JSON text."""
-    return _COMPILERS[kind](json.loads(text), param=param)
+    with compiling:
+        return _COMPILERS[kind](json.loads(text), param=param)
 
 
 def _check_grammar(text: Any, *, param: str) -> str:

@@ -23,13 +23,14 @@ from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
 from llamero.accounts.uses import uses
 from llamero.accounts.wrong_keys import refuse_wrong_key
+from llamero.api.early_refusals import early_refusals
 from llamero.api.idempotency import answer_once, read_claim
 from llamero.api.model_choice import choose_default_model, choose_model, describe_route
 from llamero.api.paths import Dialect
 from llamero.api.resuming import retell_run
 from llamero.api.run_names import CONVERSATION_HEADER
 from llamero.api.sse import RUN_HEADER
-from llamero.api.threads import run_in_thread
+from llamero.api.threads import choose_threads, run_in_thread
 from llamero.limits.metering import admit
 from llamero.limits.readings import (
     anthropic_headers,
@@ -104,6 +105,9 @@ class AsyncAPIView(APIView):
         self, request: Any, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         """Run one request; everything raised becomes the API's error document."""
+        plain_request, failure = request, None
+        if (refusal := early_refusals.repeat(plain_request)) is not None:
+            return refusal
         self.args, self.kwargs = args, kwargs
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
@@ -113,7 +117,8 @@ class AsyncAPIView(APIView):
         try:
             handler = self._find_handler(request)
             if request.method != "OPTIONS":
-                await run_in_thread(partial(self._prepare, request), self.threads)
+                threads = self.threads or choose_threads(plain_request)
+                await run_in_thread(partial(self._prepare, request), threads)
                 uses.write_soon()
             response = await self._answer(request, partial(self._handle, handler, request))
         except AuthenticationFailed as error:
@@ -121,10 +126,12 @@ class AsyncAPIView(APIView):
         except Exception as error:
             if isinstance(error, LimitReached):
                 note_readings(error.readings)
-            response = self.handle_exception(error)
+            response, failure = self.handle_exception(error), error
         is_anthropic = self.dialect is Dialect.ANTHROPIC
         self.headers |= anthropic_headers() if is_anthropic else openai_headers()
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
+        if failure is not None:
+            early_refusals.note(plain_request, failure, self.response)
         return self.response
 
     async def _answer(
@@ -136,11 +143,8 @@ class AsyncAPIView(APIView):
         return await answer_once(self._claim, self, answer)
 
     async def _handle(self, handler: Any, request: Request) -> HttpResponseBase:
-        """Have the handler answer, unless there have just been too many requests already."""
-        if self.waits_at:
-            owner = caller_of(request).owner
-            dispatch.get_dispatcher().raise_if_full(self.waits_at, owner)
-        elif request.method != "OPTIONS" and isinstance(request.auth, Caller):
+        """Have the handler answer, once a request that waits for no slot is counted."""
+        if not self.waits_at and request.method != "OPTIONS" and isinstance(request.auth, Caller):
             await admit(request.auth)
         response: HttpResponseBase = await handler(request, *self.args, **self.kwargs)
         return response

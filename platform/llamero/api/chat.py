@@ -12,7 +12,7 @@ from llamero.accounts.selectors import Caller
 from llamero.api.generation import GenerationSettings, Keep, Prompt, open_run
 from llamero.api.questions import ask_prompt
 from llamero.api.run import GenerationRun
-from llamero.api.threads import run_in_thread
+from llamero.api.threads import run_in_thread, slow_threads
 from llamero.api.turn import AS_THE_MODEL_LIKES, NO_TOOLS, ReasoningWish, ToolUse, TurnFormat
 from llamero.api.turn.plan import plan_turn
 from models_registry.selectors import ServedModel
@@ -66,7 +66,8 @@ async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> Prepared
     settings = request.settings
     if not turn.is_plain:
         sampling = await run_in_thread(
-            lambda: planned.constrain(settings.sampling, turn, has_prefill=has_prefill)
+            lambda: planned.constrain(settings.sampling, turn, has_prefill=has_prefill),
+            slow_threads if planned.tools.callable_tools else None,
         )
         settings = replace(settings, sampling=sampling)
     return PreparedChat(

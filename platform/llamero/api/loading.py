@@ -13,6 +13,7 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ReplicaState
 from llamero import dispatch
 from llamero.api.errors import describe_exception
+from llamero.api.run import opening_a_run
 from llamero.api.run_names import conversation_of
 from llamero.api.sse import PATIENCE_SECONDS, QUEUE_SECONDS, respond
 from llamero.errors import LlameroError
@@ -86,10 +87,11 @@ async def _body(
 ) -> AsyncGenerator[bytes]:
     """Tell how far the model is, then pass on its answer."""
     try:
-        yield _sign_of_life(progress)
-        async for share in loading:
-            yield _sign_of_life(share)
-        response = await answer()
+        with opening_a_run():
+            yield _sign_of_life(progress)
+            async for share in loading:
+                yield _sign_of_life(share)
+            response = await answer()
         assert isinstance(response, StreamingHttpResponse)
         async with aclosing(cast("AsyncGenerator[bytes]", aiter(response))) as parts:
             async for part in parts:

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -18,11 +19,23 @@ _DETACHED = Failed(
     ErrorCode.STREAM_DETACHED, "The server is restarting. Please resume this stream.", True
 )
 _open_runs: "WeakSet[GenerationRun]" = WeakSet()
+_openings: set[object] = set()
 
 
 def has_open_runs() -> bool:
-    """Tell whether somebody reads a run of this process."""
-    return bool(_open_runs)
+    """Tell whether somebody reads a run of this process, or waits for one to be opened."""
+    return bool(_open_runs or _openings)
+
+
+@contextmanager
+def opening_a_run() -> Iterator[None]:
+    """Note that a run is being opened for somebody who reads already."""
+    opening = object()
+    _openings.add(opening)
+    try:
+        yield
+    finally:
+        _openings.discard(opening)
 
 
 def fail_open_runs() -> None:

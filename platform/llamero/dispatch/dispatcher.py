@@ -31,7 +31,6 @@ from inference.relay.wrong_keys import WrongKeyRelay
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.followed import MOST_READERS, Followed
 from llamero.dispatch.questions import Questions
-from llamero.dispatch.refusals import Refusals
 from llamero.dispatch.rights import Rights
 from llamero.dispatch.statuses import Statuses
 from llamero.dispatch.stream import JobStream
@@ -78,7 +77,6 @@ class Dispatcher:
         self._wakening = Wakening(self._relay)
         self._questions = Questions(self._relay, self.gateway_id)
         self._statuses = Statuses(self._relay)
-        self._refusals = Refusals()
         self._watcher = Watcher(
             self._relay, self.gateway_id, self._streams, self._farewells, self._tickets
         )
@@ -139,10 +137,6 @@ class Dispatcher:
         self._start()
         await self._relay.ping()
 
-    def raise_if_full(self, deployment: str, owner: str) -> None:
-        """Raise what the owner has just been told: that a queue is full, or requests too many."""
-        self._refusals.repeat(deployment, owner)
-
     async def check_link(self) -> None:
         """Raise EngineError BROKER_UNAVAILABLE unless the server answers and events are heard."""
         await self._link()
@@ -202,7 +196,6 @@ class Dispatcher:
             raise
         except EngineError as error:
             self._streams.discard(stream)
-            self._refusals.note(job.deployment, job.owner, error)
             if error.code is ErrorCode.BROKER_UNAVAILABLE:
                 # The server may have read the call all the same.
                 self._farewells.cancel(job, is_abandoned=True)
@@ -310,6 +303,15 @@ class Dispatcher:
             return Cancellation.UNKNOWN
         return Cancellation.TOO_LATE if outcomes <= {"gone", "done"} else Cancellation.STOPPED
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether somebody waits for a replica."""
+        return self._wakening.has_waiting
+
+    def stop_waiting(self) -> None:
+        """Tell whoever waits for a replica, now or later, that this gateway stops."""
+        self._wakening.stop()
+
     async def close(self) -> None:
         """Stop listening; running streams get no more events."""
         for task in self._tasks:
@@ -414,3 +416,9 @@ def get_dispatcher() -> Dispatcher:
             _dispatchers.pop(closed).forget()
         dispatcher = _dispatchers[loop] = Dispatcher(settings.REDIS_URL)
     return dispatcher
+
+
+def stop_waiting() -> None:
+    """Have nobody of this process wait for a replica any more."""
+    for dispatcher in _dispatchers.values():
+        dispatcher.stop_waiting()

@@ -25,6 +25,7 @@ HELP_SECONDS = 30.0
 # Of one gateway and deployment: each holds a request in memory.
 MAX_WAITING = 512
 TOO_LATE = "No replica of this model became ready in time."
+STOPPING = "The server is restarting. Please try again."
 
 
 class Wakening:
@@ -34,6 +35,7 @@ class Wakening:
         self._relay = relay
         self._looks: dict[str, asyncio.Task[WakeView]] = {}
         self._num_waiting: Counter[str] = Counter()
+        self._stopping = asyncio.Event()
 
     async def retry(
         self,
@@ -52,6 +54,15 @@ class Wakening:
                     await self._wait(deployment, began_at, deadline)
                     # The call and the look may disagree for a moment.
                     await asyncio.sleep(PAUSE_SECONDS)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._num_waiting)
+
+    def stop(self) -> None:
+        """Let nobody wait any more."""
+        self._stopping.set()
 
     @contextmanager
     def _place(self, deployment: str) -> Iterator[None]:
@@ -85,7 +96,15 @@ class Wakening:
             _judge(view, now - began_at, now - (blocked_since or now))
             if time.time() >= deadline:
                 raise NoReadyReplica(TOO_LATE)
-            await asyncio.sleep(LOOK_SECONDS)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._stopping.wait()
+        except TimeoutError:
+            return
+        raise NoReadyReplica(STOPPING)
 
     async def _look(self, deployment: str) -> WakeView:
         """Look once for all that wait for a deployment now."""

@@ -8,7 +8,7 @@ from inference.protocol import events
 from inference.protocol.errors import ErrorCode
 from llamero.accounts.selectors import Caller
 from llamero.api.errors import from_failed
-from llamero.api.run import QueuePlace
+from llamero.api.run import QueuePlace, opening_a_run
 from llamero.api.sse import QUEUE_SECONDS
 from llamero.api.turn import TurnFormat
 from llamero.streaming import frames
@@ -83,7 +83,8 @@ class ChatJob:
             return None
         self._opening = asyncio.ensure_future(self._open_chat(caller, self._tell_loading))
         try:
-            return await self._opening
+            with opening_a_run():
+                return await self._opening
         except asyncio.CancelledError:
             self._opening.add_done_callback(_leave)
             task = asyncio.current_task()

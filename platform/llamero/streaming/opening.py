@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
-
-from channels.db import database_sync_to_async
 
 from llamero.accounts.selectors import Caller
 from llamero.api import chat as chats
@@ -22,6 +21,7 @@ from llamero.api.resuming import (
 )
 from llamero.api.run import GenerationRun
 from llamero.api.run_names import make_run_id
+from llamero.api.threads import SLOW_FIELDS, run_in_thread, slow_threads
 from llamero.api.turn import TurnFormat
 from llamero.errors import InvalidValue, LlameroError
 from llamero.request_ids import note_route
@@ -65,7 +65,8 @@ async def open_chat(
         message = "This run has begun already: resume it."
         raise LlameroError(409, "run_in_use", message, param="run")
     note_route(ROUTE)
-    request, served = await database_sync_to_async(_prepare)(body, caller)
+    threads = slow_threads if any(name in body for name in SLOW_FIELDS) else None
+    request, served = await run_in_thread(partial(_prepare, body, caller), threads)
     if not await is_ready(served.deployment):
         async for progress in watch_loading(served.deployment):
             await tell_loading(served.id, progress)

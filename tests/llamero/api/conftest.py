@@ -9,7 +9,8 @@ from inference.protocol.replicas import ModelKind
 from llamero import dispatch
 from llamero.accounts import authentication
 from llamero.accounts.selectors import Caller
-from llamero.api import model_choice
+from llamero.api import async_view, model_choice
+from llamero.api.early_refusals import EarlyRefusals
 from llamero.limits import metering
 from llamero.limits.selectors import CallLimits
 from models_registry.selectors import ServedModel
@@ -33,6 +34,8 @@ def dispatcher(monkeypatch: pytest.MonkeyPatch) -> FakeDispatcher:
     """The fake that every request meets."""
     fake = FakeDispatcher()
     monkeypatch.setattr(dispatch, "get_dispatcher", lambda: fake)
+    # What one test is refused must not meet the next.
+    monkeypatch.setattr(async_view, "early_refusals", EarlyRefusals())
     return fake
 
 

@@ -140,7 +140,6 @@ class FakeDispatcher:
         self.num_queued = 0
         self.num_slots = 8
         self.trouble = ""
-        self.refusal: EngineError | None = None
         self.model_facts: ModelFacts | None = None
         self.statuses: tuple[ReplicaStatus, ...] = (make_status("smol"), make_status("mini"))
 
@@ -180,10 +179,6 @@ class FakeDispatcher:
     async def replicas(self, deployment: str | None = None) -> tuple[ReplicaStatus, ...]:
         self._check()
         return tuple(one for one in self.statuses if deployment in (None, one.deployment))
-
-    def raise_if_full(self, deployment: str, owner: str) -> None:
-        if self.refusal is not None:
-            raise self.refusal
 
     async def spare(self, deployment: str) -> SpareView:
         self._check()

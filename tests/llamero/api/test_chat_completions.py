@@ -324,7 +324,7 @@ async def test_who_was_just_refused_is_refused_before_anything_is_rendered(
 ) -> None:
     now = 0.0
     monkeypatch.setattr(async_view, "early_refusals", EarlyRefusals(lambda: now))
-    dispatcher.submit_error = engine_error(ErrorCode.KEY_QUEUE_FULL)
+    dispatcher.submit_error, dispatcher.num_accepted = engine_error(ErrorCode.KEY_QUEUE_FULL), 0
     first = await post(URL, HI)
     assert (first.status, len(dispatcher.questions)) == (429, 1)
     dispatcher.submit_error = None

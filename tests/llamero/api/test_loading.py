@@ -9,6 +9,7 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ModelFacts, ReplicaState
 from llamero.api import loading, model_choice
+from llamero.api.run import has_open_runs
 from tests.llamero.api.asgi_client import get, post, start
 from tests.llamero.api.fakes import FakeDispatcher, make_served, make_status
 
@@ -56,8 +57,11 @@ async def test_a_stream_shows_how_far_the_model_is_and_then_answers(
     monkeypatch.setattr(loading, "PATIENCE_SECONDS", 0.0)
     exchange = start("POST", path, body)
     await exchange.wait_for(b": loading progress=0.43\n\n")
+    # A gateway that drains waits for it.
+    assert has_open_runs()
     sleeping.is_loaded.set()
     answer = await exchange.finish()
+    assert not has_open_runs()
     assert answer.status == 200
     assert b"Hel" in answer.body
     assert answer.body.count(b"Hel") == 1

@@ -149,3 +149,14 @@ async def test_a_caller_that_leaves_waits_no_more(dispatcher, board):
     with pytest.raises(asyncio.CancelledError):
         await submitting
     assert not dispatcher._streams
+
+
+async def test_a_gateway_that_stops_sends_away_who_waits(dispatcher, board):
+    waiting = asyncio.create_task(dispatcher.facts("chat"))
+    while not dispatcher.has_waiting:
+        await asyncio.sleep(0.01)
+    dispatcher.stop_waiting()
+    with pytest.raises(EngineError, match="restarting") as refused:
+        await waiting
+    assert refused.value.is_retryable
+    assert not dispatcher.has_waiting

@@ -11,6 +11,7 @@ from inference.text.grammar.writer import literal
 from inference.text.json_schema.gbnf import Grammar
 from inference.text.tool_grammar import Function, Reasoning, ToolGrammar, make_tool_grammar
 from inference.text.tool_grammar.until import text_until
+from llamero.api.threads import compiling
 from llamero.api.turn.call_styles import STYLE_OF_NAME
 from llamero.api.turn.reasoning_styles import ReasoningStyle
 from llamero.api.turn.tools import CallMode, ToolUse
@@ -69,13 +70,14 @@ def _make(
         Function(name, parameters, is_strict=is_strict, param=param)
         for name, parameters, is_strict, param in json.loads(tools)
     ]
-    return make_tool_grammar(
-        functions,
-        STYLE_OF_NAME[style].syntax,
-        is_required=is_required,
-        is_parallel=is_parallel,
-        reasoning=reasoning,
-    )
+    with compiling:
+        return make_tool_grammar(
+            functions,
+            STYLE_OF_NAME[style].syntax,
+            is_required=is_required,
+            is_parallel=is_parallel,
+            reasoning=reasoning,
+        )
 
 
 @lru_cache(_NUM_CACHED)

@@ -1,0 +1,92 @@
+"""That a queue is full is told again before any work is done, while many requests beat on it.
+
+Under overload most requests are refused, and what a refusal costs is taken from the answers that
+are being made. So whoever was just told that a queue is full, or that requests are too many, and
+asks for the same model at the same address, hears it again for a moment, before the key is looked
+up and the body validated.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from inference.protocol.errors import EngineError, ErrorCode
+from inference.relay.limits import CounterKind, LimitReached
+from llamero.api.resuming import IDEMPOTENCY_HEADER
+
+# Short beside what a full queue lasts, so that no slot goes without work for it.
+MOMENT_SECONDS = 0.2
+MAX_KEPT = 4096
+_FULL = (ErrorCode.QUEUE_FULL, ErrorCode.KEY_QUEUE_FULL)
+_CREDENTIALS = ("HTTP_AUTHORIZATION", "HTTP_X_API_KEY", "HTTP_API_KEY")
+_Name = tuple[str | None, ...]
+
+
+class _Peek(msgspec.Struct):
+    model: Any = None
+
+
+_peek = msgspec.json.Decoder(_Peek).decode
+
+
+class EarlyRefusals:
+    """What was told to whom, and where."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told: dict[_Name, tuple[float, HttpResponse]] = {}
+
+    def note(self, request: HttpRequest, error: Exception, response: HttpResponseBase) -> None:
+        """Keep what a request was told, if any other would have been told the same."""
+        if not isinstance(error, EngineError) or not _meets_all(error):
+            return
+        name = _name(request)
+        if name is not None and isinstance(response, HttpResponse):
+            if len(self._told) >= MAX_KEPT:
+                self._told.clear()
+            moment = min(MOMENT_SECONDS, error.retry_after or MOMENT_SECONDS)
+            self._told[name] = (self._clock() + moment, _copy(response))
+
+    def repeat(self, request: HttpRequest) -> HttpResponse | None:
+        """Give what was just told to a request like this one."""
+        if not self._told or (name := _name(request)) not in self._told:
+            return None
+        until, response = self._told[name]
+        if self._clock() >= until:
+            del self._told[name]
+            return None
+        return _copy(response)
+
+
+def _meets_all(error: EngineError) -> bool:
+    """Tell whether an error is about a full queue, or about too many requests of any kind."""
+    if isinstance(error, LimitReached):
+        return error.counter.kind is CounterKind.REQUESTS
+    return error.code in _FULL
+
+
+def _name(request: HttpRequest) -> _Name | None:
+    """Tell requests apart by who asks where for which model; None for one to be looked at."""
+    is_json = request.method == "POST" and request.content_type == "application/json"
+    if not is_json or IDEMPOTENCY_HEADER in request.headers:
+        # One with an idempotency key may be answered already; what is no JSON may be a large file.
+        return None
+    try:
+        model = _peek(request.body).model
+    except msgspec.DecodeError:
+        return None
+    credentials = (request.META.get(name) for name in _CREDENTIALS)
+    return (request.get_full_path(), str(model), *credentials)
+
+
+def _copy(response: HttpResponse) -> HttpResponse:
+    copy = HttpResponse(response.content, status=response.status_code)
+    copy.headers = response.headers.__class__(dict(response.headers))
+    return copy
+
+
+early_refusals = EarlyRefusals()
