@@ -10,11 +10,10 @@ from inference.gguf.verdict import GgufRejected
 from llamero.apply.document import ApplyError, FileEntry
 from models_registry.incoming.commands import import_by_command
 from models_registry.incoming.fetching.addresses import FetchRefused
+from models_registry.incoming.room import OPERATOR
 from models_registry.incoming.sources import FetchedFile, file_at, files_of_repository
 from models_registry.models import FileRole, Model, ModelVersion, VersionState
 from models_registry.services.store import hash_open_file
-
-OWNER = "command:apply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def import_wanted(wanted: Sequence[WantedFile], wish: dict[str, object], place: 
     """Bring the files in, by the import that everybody uses; raises ApplyError."""
     try:
         import_by_command(
-            owner=OWNER,
+            owner=OPERATOR,
             paths=[(file.path, file.sha256) for file in wanted if file.path],
             fetched=[file.fetched for file in wanted if file.fetched],
             wish=wish,
