@@ -1,6 +1,6 @@
 """Keeps the sums of hours: called with new rows, by whoever holds the ledger's lock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +9,7 @@ from llamero.usage.models.hour import COUNTS, SUBJECTS
 
 
 def add_to_hours(rows: Sequence[LedgerRow]) -> None:
-    """Add rows to the sums of their hours: three statements, whatever their number."""
+    """Add rows to the sums of their hours: two statements, whatever their number."""
     sums: dict[tuple[Any, ...], UsageHour] = {}
     for row in rows:
         hour = row.ended_at.replace(minute=0, second=0, microsecond=0)
@@ -19,13 +19,16 @@ def add_to_hours(rows: Sequence[LedgerRow]) -> None:
                 hour=hour, cost=Decimal(0), **dict(zip(SUBJECTS, key[1:], strict=True))
             )
         _add(sums[key], row)
-    known = _find_known(list(sums.values()))
-    fresh = [one for key, one in sums.items() if key not in known]
-    for key, found in known.items():
-        for name in COUNTS:
-            setattr(found, name, getattr(found, name) + getattr(sums[key], name))
-    UsageHour.objects.bulk_update(known.values(), COUNTS, batch_size=50)
-    UsageHour.objects.bulk_create(fresh)
+    for known in _find_known(list(sums.values())):
+        if (added := sums.get(_key_of(known))) is not None:
+            for name in COUNTS:
+                setattr(added, name, getattr(added, name) + getattr(known, name))
+    UsageHour.objects.bulk_create(
+        sums.values(),
+        update_conflicts=True,
+        unique_fields=("hour", *SUBJECTS),
+        update_fields=COUNTS,
+    )
 
 
 def _add(total: UsageHour, row: LedgerRow) -> None:
@@ -42,12 +45,13 @@ def _add(total: UsageHour, row: LedgerRow) -> None:
     total.duration_ms += row.duration_ms
 
 
-def _find_known(wanted: Sequence[UsageHour]) -> dict[tuple[Any, ...], UsageHour]:
-    """Give the sums that are there, by hour and subjects."""
+def _find_known(wanted: Sequence[UsageHour]) -> Iterable[UsageHour]:
+    """Give the sums that are there, and maybe some others of the same hours."""
     if not wanted:
-        return {}
+        return ()
     limits = {f"{name}__in": {getattr(one, name) for one in wanted} for name in SUBJECTS}
-    found = UsageHour.objects.filter(hour__in={one.hour for one in wanted}, **limits)
-    keys = {(one.hour, *(getattr(one, name) for name in SUBJECTS)) for one in wanted}
-    known = {(one.hour, *(getattr(one, name) for name in SUBJECTS)): one for one in found}
-    return {key: one for key, one in known.items() if key in keys}
+    return UsageHour.objects.filter(hour__in={one.hour for one in wanted}, **limits)
+
+
+def _key_of(one: UsageHour) -> tuple[Any, ...]:
+    return (one.hour, *(getattr(one, name) for name in SUBJECTS))
