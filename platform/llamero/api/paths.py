@@ -7,6 +7,8 @@ ANTHROPIC_VERSION_HEADER = "anthropic-version"
 # they lie on disk, and need not pass through memory.
 UPLOAD_PATH = "/v1/files"
 UPLOAD_EXTENSION = "llamero.upload"
+# Likewise pieces of models' files, each below the name of its upload.
+CHUNK_PATH = "/v1/model-uploads/"
 _FIRST_PARTS = frozenset(
     {
         "v1",
