@@ -1,6 +1,7 @@
 """Who a request is from, and what they may do."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
@@ -17,6 +18,20 @@ class Grant:
 
     scopes: frozenset[Scope]
     models: frozenset[int] | None
+
+    def as_document(self) -> dict[str, Any]:
+        """Give it as JSON, to be kept with what goes on by itself."""
+        models = None if self.models is None else sorted(self.models)
+        return {"scopes": sorted(self.scopes), "models": models}
+
+
+def read_grant(document: dict[str, Any] | None) -> Grant | None:
+    """Read what was kept; None where no token was there."""
+    if document is None:
+        return None
+    models = document["models"]
+    scopes = frozenset(Scope(name) for name in document["scopes"] if name in Scope.values)
+    return Grant(scopes, None if models is None else frozenset(models))
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,8 @@ class Batch(models.Model):
     api_key = models.ForeignKey(
         "accounts.ApiKey", null=True, on_delete=models.CASCADE, editable=False, related_name="+"
     )
+    # What the token allowed that made it; None: all that the key may.
+    grant = models.JSONField(null=True, editable=False)
     endpoint = models.CharField(max_length=64, editable=False)
     model = models.CharField(max_length=255, blank=True, editable=False)
     metadata = models.JSONField(default=dict, editable=False)

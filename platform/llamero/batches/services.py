@@ -85,6 +85,7 @@ def create_batch(
             id=batch_id,
             owner=caller.owner,
             api_key_id=caller.key_id,
+            grant=caller.grant and caller.grant.as_document(),
             endpoint=endpoint,
             metadata=metadata,
             input_file=input_file.id,

@@ -1,5 +1,6 @@
 """Who a good token is here: a user, in a team or in none, with the rights of a key and no more."""
 
+import json
 import logging
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from llamero.accounts import notices
+from llamero.accounts.callers import read_grant
 from llamero.accounts.models import ApiKey, Identity, KeyState, Membership, Team, TokenIssuer
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller, find_caller, find_key_caller, recent_callers
@@ -162,6 +164,20 @@ def test_whatever_ends_a_key_ends_its_tokens(issuer: TokenIssuer, ada: User, tea
     assert not is_good()
     User.objects.update(is_active=True)
     assert is_good()
+
+
+def test_work_that_goes_on_has_the_rights_of_its_token(ada: User, model: Model) -> None:
+    make_issuer(models_claim="models")
+    caller = find(models="smol", scope="inference batches")
+    assert caller.grant is not None
+    assert caller.key_id is not None
+    kept = json.loads(json.dumps(caller.grant.as_document()))
+    find(models="*", scope="inference usage models")
+    later = find_key_caller(caller.key_id, read_grant(kept))
+    assert later is not None
+    assert later.scopes == {Scope.INFERENCE, Scope.BATCHES}
+    assert later.allowed_models == {model.pk}
+    assert read_grant(None) is None
 
 
 def test_a_disabled_issuer_ends_its_keys(issuer: TokenIssuer) -> None:
