@@ -15,7 +15,7 @@ from llamero.console.overview import Overview, read_overview
 
 def add_overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add what the home page shows to its context (called by the admin theme)."""
-    return context | _read(request) | history_context(request)
+    return context | {"title": "Overview"} | _read(request) | history_context(request)
 
 
 @require_safe

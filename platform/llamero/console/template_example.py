@@ -56,6 +56,11 @@ class Example:
     parts: tuple[Part, ...] = ()
     error: str = ""
 
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the template takes no notice."""
+        return all(part.kind == "same" for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Examples:

@@ -17,9 +17,9 @@ urlpatterns = [
     path("", show_landing, name="landing"),
     path("docs", show_reference, name="reference"),
     path("overview", show_overview, name="overview"),
-    path("history", show_history, name="history"),
-    path("models/<int:pk>/usage", show_model_usage, name="model-usage"),
-    path("versions/<int:pk>/template", show_template, name="version-template"),
-    path("deployments/<int:pk>/live", show_deployment, name="deployment-live"),
+    path("console/history", show_history, name="history"),
+    path("console/models/<int:pk>/usage", show_model_usage, name="model-usage"),
+    path("console/versions/<int:pk>/template", show_template, name="version-template"),
+    path("console/deployments/<int:pk>/live", show_deployment, name="deployment-live"),
     path("favicon.ico", RedirectView.as_view(url=static("llamero/logo.svg"))),
 ]

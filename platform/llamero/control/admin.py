@@ -35,6 +35,12 @@ _STATE_COLOURS = {
     "Unknown": "",
 }
 
+_TABLES: tuple[tuple[str, Callable[[LiveNode], SafeString]], ...] = (
+    ("Devices", device_table),
+    ("Replicas", replica_table),
+    ("Model files", file_table),
+)
+
 
 @admin.register(Node)
 class NodeAdmin(ModelAdmin):  # type: ignore[misc]
@@ -44,14 +50,15 @@ class NodeAdmin(ModelAdmin):  # type: ignore[misc]
     list_display = ("name", "state_label", "memory", "devices", "replicas")
     search_fields = ("name",)
     actions = ("cordon", "uncordon", "drain")
-    readonly_fields = (
-        "name",
-        "state_label",
-        "device_table",
-        "replica_table",
-        "file_table",
-        "first_seen_at",
-    )
+    readonly_fields = ("name", "state_label", "first_seen_at")
+    change_form_outer_before_template = "control/node_top.html"
+    list_before_template = "control/node_list_top.html"
+    list_filter = ("scheduling",)
+    list_per_page = 50
+    show_full_result_count = False
+
+    class Media:
+        css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Let no node be made by hand."""
@@ -108,20 +115,20 @@ class NodeAdmin(ModelAdmin):  # type: ignore[misc]
         num_ready = sum(one.state == "ready" for one in live.replicas)
         return f"{num_ready} ready of {len(live.replicas)}"
 
-    @display(description="Devices")  # type: ignore[untyped-decorator]
-    def device_table(self, node: Node) -> SafeString | str:
-        """Show its devices, each with its memory."""
-        return _show(node, device_table)
-
-    @display(description="Replicas")  # type: ignore[untyped-decorator]
-    def replica_table(self, node: Node) -> SafeString | str:
-        """Show its replicas, each with its state."""
-        return _show(node, replica_table)
-
-    @display(description="Model files")  # type: ignore[untyped-decorator]
-    def file_table(self, node: Node) -> SafeString | str:
-        """Show the files it has fetched."""
-        return _show(node, file_table)
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show above the form what the node has, runs and keeps, as it reports now."""
+        node = self.get_object(request, object_id)
+        live = _live(node) if node is not None else None
+        tables = [] if live is None else [(name, make(live)) for name, make in _TABLES]
+        context = {"node_tables": tables, **(extra_context or {})}
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
 
     @action(description="Cordon: nothing new comes", permissions=["change"])  # type: ignore[untyped-decorator]
     def cordon(self, request: HttpRequest, nodes: QuerySet[Node]) -> None:
@@ -224,8 +231,3 @@ def _describe_state(node: Node) -> str:
 
 def _live(node: Node) -> LiveNode | None:
     return read_live_nodes().nodes.get(node.name)
-
-
-def _show(node: Node, make: Callable[[LiveNode], SafeString]) -> SafeString | str:
-    live = _live(node)
-    return NOTHING if live is None else make(live)

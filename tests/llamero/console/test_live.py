@@ -32,7 +32,7 @@ def test_replicas_of_a_deployment_add_up() -> None:
     )
 
     assert (load.num_ready, load.num_slots, load.num_running, load.num_waiting) == (2, 8, 3, 5)
-    assert (load.tokens_per_second, load.mean_batch, load.memory_bytes) == (50.0, 3.5, 20)
+    assert (load.num_tokens, load.mean_batch, load.memory_bytes) == (100, 3.5, 20)
 
 
 def test_no_replicas_are_all_zeros() -> None:
