@@ -34,10 +34,12 @@ _PART = either(
     shape({"type": {"const": "refusal"}, "refusal": TEXT}),
 )
 _ITEM = {"id": TEXT, "status": _STATUS}
+# llama-server's, where they were asked for.
+_EXTRAS = {"timings": ref("Timings"), "prompt_progress": ref("PromptProgress")}
 
 
 def _event(name: str, fields: dict[str, Schema]) -> Schema:
-    return shape({"type": {"const": name}, "sequence_number": COUNT} | fields)
+    return shape({"type": {"const": name}, "sequence_number": COUNT} | fields, _EXTRAS)
 
 
 def _events(names: tuple[str, ...], fields: dict[str, Schema]) -> list[Schema]:

@@ -38,7 +38,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_outcome(recipe: ResponseRecipe, events: Sequence[Event], *, is_retold: bool) -> Outcome:
     """Judge a job that has told all its events. ``is_retold`` keeps those that matter for that."""
-    told = tuple(event for event in events if type(event) not in (Started, Progress))
+    dropped = (Started, Progress) if recipe.extras is None else ()
+    told = tuple(event for event in events if type(event) not in dropped)
     return Outcome(document=judge(recipe, events), events=told if is_retold else ())
 
 

@@ -17,6 +17,7 @@ from llamero.api.generation import Keep, open_run
 from llamero.api.json_body import read_json_object
 from llamero.api.loading import stream_when_ready
 from llamero.api.model_choice import GENERATIVE, named_model
+from llamero.api.openai.extras import wanted_extras
 from llamero.api.responses.contents import Outcome, Question, make_outcome
 from llamero.api.responses.document import Document, make_draft
 from llamero.api.responses.earlier_items import EarlierItems
@@ -158,6 +159,7 @@ class ResponsesView(TurnView):
         self.recipe = ResponseRecipe(
             draft=make_draft(self.response_id, self.served.id, self.asked.echo),
             turn=chat.turn,
+            extras=wanted_extras(chat.settings, [chat.prompt]),
         )
         if self.is_durable:
             return await self._begin_durable(request, chat)

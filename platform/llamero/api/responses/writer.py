@@ -8,8 +8,10 @@ import msgspec
 
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Done, Event, Failed, FinishReason, TokenLogprob, Tokens
+from llamero.api.collect import timings_object
 from llamero.api.errors import from_failed
 from llamero.api.numbering import no_such_event
+from llamero.api.openai.extras import ChoiceExtras, StreamExtras
 from llamero.api.responses.document import Document, error_of, usage_of
 from llamero.api.responses.output import OpenItem, Output, OutputEvent
 from llamero.api.run import ChoiceEvent
@@ -26,11 +28,13 @@ PASSING = frozenset(
 class ResponseRecipe(msgspec.Struct, frozen=True, kw_only=True):
     """All that a response needs to be told, now or by another gateway.
 
-    ``draft`` is its document before anything is generated.
+    ``draft`` is its document before anything is generated. ``extras`` are told as llama-server
+    does: progress by events of their own, the pace in those that bring something.
     """
 
     draft: Document
     turn: TurnFormat
+    extras: StreamExtras | None = None
 
     def make_writer(self, after: int = -1) -> "ResponseWriter":
         """Begin to tell it to a client that has the events up to ``after``."""
@@ -56,6 +60,7 @@ class ResponseWriter:
         self._number = -1
         self._output = Output(recipe.draft["id"])
         self._reader = recipe.turn.reader(0)
+        self._extras = ChoiceExtras(recipe.extras, 0) if recipe.extras is not None else None
         self._held_logprobs: list[TokenLogprob] = []
         self._has_begun = False
         self._done: Done | None = None
@@ -72,6 +77,8 @@ class ResponseWriter:
         """Write what an event brings, if anything; the first one says that work has begun."""
         content = event.event
         chunks = b"" if self._has_begun else self._begin()
+        if self._extras is not None and (told := self._extras.note(content)) is not None:
+            chunks += self._tell("in_progress", {"response": self._recipe.draft} | told)
         if type(content) is Tokens:
             return chunks + self._write_tokens(content)
         if type(content) is Done:
@@ -85,7 +92,8 @@ class ResponseWriter:
         document = self.final or self.conclude()
         word = document["status"]
         # There is no event of its own for one that was cancelled.
-        chunks = self._tell("failed" if word == "cancelled" else word, {"response": document})
+        told = {"response": document} | self._last_timings()
+        chunks = self._tell("failed" if word == "cancelled" else word, told)
         if self._number < self._after:
             raise no_such_event("starting_after")
         return chunks
@@ -125,14 +133,15 @@ class ResponseWriter:
     def _write_tokens(self, content: Tokens) -> bytes:
         pieces = self._reader.feed(content.text, len(content.token_ids))
         self._held_logprobs += content.logprobs
+        extra = self._extras.beside(content) if self._extras is not None else {}
         if not pieces:
             return b""
-        if not self._held_logprobs and len(pieces) == 1 and type(pieces[0]) is Text:
+        if not extra and not self._held_logprobs and len(pieces) == 1 and type(pieces[0]) is Text:
             message = self._output.open_text
             if message is not None:
                 return self._tell_text(message, pieces[0].text)
         logprobs, self._held_logprobs = self._held_logprobs, []
-        return self._tell_all(self._output.take(pieces, logprobs))
+        return self._tell_all(self._output.take(pieces, logprobs), extra)
 
     def _tell_text(self, message: OpenItem, text: str) -> bytes:
         """Tell more text: what happens for each token, so it is built from bytes."""
@@ -150,8 +159,20 @@ class ResponseWriter:
         rest = self._output.take(self._reader.finish(), self._held_logprobs)
         return self._tell_all(rest) + self._tell_all(self._output.finish(is_cut=is_cut))
 
-    def _tell_all(self, events: Iterable[OutputEvent]) -> bytes:
-        return b"".join(self._tell(name, fields) for name, fields in events)
+    def _tell_all(
+        self, events: Iterable[OutputEvent], extra: dict[str, Any] | None = None
+    ) -> bytes:
+        """Tell events, with what is told beside them in the last one."""
+        told = list(events)
+        if told and extra:
+            told[-1] = (told[-1][0], told[-1][1] | extra)
+        return b"".join(self._tell(name, fields) for name, fields in told)
+
+    def _last_timings(self) -> dict[str, Any]:
+        extras = self._recipe.extras
+        if self._done is None or extras is None or not extras.tells_timings:
+            return {}
+        return {"timings": timings_object(self._done)}
 
     def _tell(self, name: str, fields: dict[str, Any]) -> bytes:
         self._number += 1
