@@ -21,11 +21,16 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from llamero.accounts.services import issue_api_key
+from llamero.limits.services import limit_key
 from models_registry.models import Deployment, Model, ModelVersion
 call_command("migrate", verbosity=0)
 user = User.objects.create_superuser("admin", password="admin")
-for name in ("key", "other-key"):
+for name in ("key", "other-key", "ending-key"):
     (settings.HOME / name).write_text(issue_api_key(user=user, name=name).secret_text)
+for name, limit in (("limited-key", "requests_per_minute"), ("budget-key", "tokens_per_day")):
+    issued = issue_api_key(user=user, name=name)
+    limit_key(key=issued.key, limits={{limit: 10 if name == "limited-key" else 10_000}})
+    (settings.HOME / name).write_text(issued.secret_text)
 model = Model.objects.create(slug="chat", title="Chat", kind="chat")
 ModelVersion.objects.create(model=model, number=1, state="ready", is_current=True)
 Deployment.objects.create(slug="chat", model=model, state="ready", **{profile!r})
@@ -62,7 +67,7 @@ class Gateway:
 
 
 class GatewayHome:
-    """A database with a model and two keys, and the gateways that share it.
+    """A database with a model and some keys, two of them limited, and the gateways that share it.
 
     ``profile`` are fields of the model's deployment. A folder that was copied from another home
     ``is_prepared``.

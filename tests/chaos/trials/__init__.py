@@ -8,6 +8,8 @@ from tests.chaos.trials import (
     health,
     hosts,
     isolation,
+    ledger,
+    limits,
     loading,
     overload,
     replicas,
@@ -29,6 +31,8 @@ _MODULES = (
     isolation,
     health,
     loading,
+    limits,
+    ledger,
     soak,
 )
 TRIALS = sorted(
