@@ -12,6 +12,7 @@ from unfold.decorators import display
 
 from llamero.audit.models import Action, Change
 
+_HEADINGS = (("Field",), ("Before",), ("After",))
 _COLOURS = {Action.CREATED: "success", Action.CHANGED: "info", Action.DELETED: "danger"}
 
 
@@ -19,7 +20,14 @@ _COLOURS = {Action.CREATED: "success", Action.CHANGED: "info", Action.DELETED: "
 class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
     """Nobody adds to it, changes it or deletes from it here."""
 
-    list_display = ("at", "shown_actor", "action_label", "kind", "object_text", "fields_changed")
+    list_display = (
+        "shown_at",
+        "shown_actor",
+        "action_label",
+        "kind",
+        "object_text",
+        "fields_changed",
+    )
     list_filter = (
         ("at", RangeDateTimeFilter),
         ("actor_name", FieldTextFilter),
@@ -34,7 +42,7 @@ class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
     list_per_page = 50
     fields = (
-        "at",
+        "shown_at",
         "shown_actor",
         "source",
         "address",
@@ -57,6 +65,11 @@ class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let nothing be taken away."""
         return False
+
+    @display(description="At (UTC)", ordering="at")  # type: ignore[untyped-decorator]
+    def shown_at(self, change: Change) -> str:
+        """Show when it was, to the second."""
+        return f"{change.at:%Y-%m-%d %H:%M:%S}"
 
     @display(description="Who", ordering="actor_name")  # type: ignore[untyped-decorator]
     def shown_actor(self, change: Change) -> str:
@@ -82,10 +95,9 @@ class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
             '<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>',
             ((name, _show(change.before, name), _show(change.after, name)) for name in names),
         )
-        head = '<tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr>'
         return format_html(
-            '<table class="audit-differences"><thead>{}</thead><tbody>{}</tbody></table>',
-            SafeString(head),
+            '<table class="audit-differences"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>',
+            format_html_join("", '<th scope="col">{}</th>', _HEADINGS),
             rows,
         )
 

@@ -22,4 +22,6 @@ class OwnKeyRules:
         unknown = sorted(set(self.scopes) - set(Scope.values))
         if unknown:
             known = ", ".join(Scope.values)
-            raise ValueError(f"LLAMERO_OWN_KEY_SCOPES: there is no {unknown[0]}; there are {known}.")
+            raise ValueError(
+                f"LLAMERO_OWN_KEY_SCOPES: there is no {unknown[0]}; there are {known}."
+            )

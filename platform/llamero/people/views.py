@@ -124,9 +124,7 @@ def _show(request: HttpRequest, form: Form | None = None, problem: str = "") -> 
 
 def _show_once(request: HttpRequest, issued: IssuedKey, title: str) -> HttpResponse:
     context = {"title": title, "key": issued.key, "key_text": issued.secret_text}
-    response = render(request, "people/key_issued.html", context)
-    response["Cache-Control"] = "no-store"
-    return response
+    return render(request, "people/key_issued.html", context)
 
 
 def _go_back() -> HttpResponseRedirect:

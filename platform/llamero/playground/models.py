@@ -77,9 +77,7 @@ class Message(models.Model):
     reasoning = models.TextField(blank=True)
     calls = models.JSONField(default=list, blank=True)
     call_id = models.CharField(max_length=128, blank=True)
-    state = models.CharField(
-        max_length=16, choices=MessageState.choices, default=MessageState.DONE
-    )
+    state = models.CharField(max_length=16, choices=MessageState.choices, default=MessageState.DONE)
     run = models.CharField(max_length=64, blank=True, editable=False)
     request = models.JSONField(default=dict, blank=True)
     outcome = models.JSONField(default=dict, blank=True)
