@@ -8,6 +8,7 @@ from inference.text.tool_grammar.syntax import (
     JsonCall,
     NamedCall,
     ParameterCall,
+    PythonCall,
     Reasoning,
     ToolGrammar,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "JsonCall",
     "NamedCall",
     "ParameterCall",
+    "PythonCall",
     "Reasoning",
     "ToolGrammar",
     "make_tool_grammar",

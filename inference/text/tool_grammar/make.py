@@ -12,12 +12,14 @@ from inference.text.json_schema.gbnf import BLANK, Grammar, json_text
 from inference.text.json_schema.refusal import Refusal
 from inference.text.json_schema.tries import any_beginning
 from inference.text.tool_grammar.parameters import ParameterWriter
+from inference.text.tool_grammar.python_arguments import PythonWriter
 from inference.text.tool_grammar.syntax import (
     CallSyntax,
     Function,
     JsonCall,
     NamedCall,
     ParameterCall,
+    PythonCall,
     Reasoning,
     ToolGrammar,
 )
@@ -68,9 +70,11 @@ class _Maker:
         self._grammar = Grammar()
         self._unenforced = set(unenforced)
         form = syntax.form
-        self._parameters = None
+        self._parameters: ParameterWriter | PythonWriter | None = None
         if isinstance(form, ParameterCall):
             self._parameters = ParameterWriter(self._grammar, form)
+        elif isinstance(form, PythonCall):
+            self._parameters = PythonWriter(self._grammar)
 
     def make(
         self,
@@ -91,7 +95,7 @@ class _Maker:
         return ToolGrammar(
             grammar=self._grammar.text(root),
             is_lazy=not is_required,
-            triggers=() if is_required else _triggers(syntax, reasoning),
+            triggers=() if is_required else _triggers(syntax, reasoning, functions),
             preserved_tokens=tuple(dict.fromkeys((*syntax.control_tokens, *marks))),
             unenforced=tuple(one.name for one in functions if one.name in self._unenforced),
         )
@@ -122,6 +126,8 @@ class _Maker:
         form = self._syntax.form
         if isinstance(form, ParameterCall):
             return f"{literal(form.after_name)} {self._arguments(function)}"
+        if isinstance(form, PythonCall):
+            return f'"(" {self._arguments(function)} ")"'
         assert isinstance(form, NamedCall)
         number = f"{literal(form.before_number)} [0-9]{{1,3}}" if form.before_number else '""'
         return f"{number} {literal(form.before_arguments)} {self._arguments(function)}"
@@ -159,10 +165,12 @@ def _key(name: str) -> str:
     return f"{literal(json_text(name) + ':')} {BLANK}"
 
 
-def _triggers(syntax: CallSyntax, reasoning: Reasoning | None) -> tuple[GrammarTrigger, ...]:
+def _triggers(
+    syntax: CallSyntax, reasoning: Reasoning | None, functions: Sequence[Function]
+) -> tuple[GrammarTrigger, ...]:
     """Give what wakes the lazy grammar: never within reasoning."""
     if not syntax.trigger:
-        return _triggers_of_json(syntax, reasoning)
+        return _triggers_of_beginning(_beginning(syntax, functions), reasoning)
     if reasoning is None:
         return (GrammarTrigger(word=syntax.trigger),)
     found = f"({re.escape(syntax.trigger)})"
@@ -176,15 +184,19 @@ def _triggers(syntax: CallSyntax, reasoning: Reasoning | None) -> tuple[GrammarT
     )
 
 
-def _triggers_of_json(
-    syntax: CallSyntax, reasoning: Reasoning | None
-) -> tuple[GrammarTrigger, ...]:
-    """Give what wakes the grammar of calls without a mark: an answer that begins like one."""
-    form = syntax.form
+def _beginning(syntax: CallSyntax, functions: Sequence[Function]) -> str:
+    """Give the pattern of what calls without a mark begin with."""
+    form, opening = syntax.form, re.escape(syntax.begin + syntax.before)
+    if isinstance(form, PythonCall):
+        names = "|".join(re.escape(one.name) for one in functions)
+        return f"({opening}(?:{names})\\()"
     assert isinstance(form, JsonCall)
     key = form.id_key if form.is_id_first else form.name_key
-    beginning = syntax.begin + syntax.before
-    found = f"({re.escape(beginning)}\\{{[ \\n]?{re.escape(json_text(key))})"
+    return f"({opening}\\{{[ \\n]?{re.escape(json_text(key))})"
+
+
+def _triggers_of_beginning(found: str, reasoning: Reasoning | None) -> tuple[GrammarTrigger, ...]:
+    """Give what wakes the grammar of calls without a mark: an answer that begins like one."""
     patterns = [] if reasoning and reasoning.is_open else [f"^\\s*{found}"]
     if reasoning:
         opened = "" if reasoning.is_open else f"\\s*{re.escape(reasoning.start)}"

@@ -27,7 +27,7 @@ from inference.text.tool_grammar.syntax import ParameterCall
 from inference.text.tool_grammar.until import text_until
 
 _MAX_NESTING = 16
-_OBJECT_WORDS = frozenset({"type", "properties", "required", "additionalProperties"})
+OBJECT_WORDS = frozenset({"type", "properties", "required", "additionalProperties"})
 _TEXT_WORDS = frozenset({"type", "enum", "const", "pattern", "format", "minLength", "maxLength"})
 
 
@@ -37,10 +37,15 @@ def writes_text(schema: Any, root: Any) -> bool:
     They are where the schema allows texts, and nothing else but null, which is then the text null.
     """
     try:
-        kinds = {kind for option in _options(schema, root, "#", 0) for kind in _kinds(option)}
+        kinds = kinds_within(schema, root)
     except Refusal:
         return False
     return "string" in kinds and kinds <= {"string", "null"}
+
+
+def kinds_within(schema: Any, root: Any) -> set[str]:
+    """Give the types that a schema within a root allows; raises Refusal."""
+    return {kind for option in _options(schema, root, "#", 0) for kind in _kinds(option)}
 
 
 class ParameterWriter:
@@ -63,9 +68,9 @@ class ParameterWriter:
         if root is None:
             return '""'
         converter = Converter(root, self._grammar)
-        schema, place = _follow(root, root, "#", 0)
+        schema, place = follow(root, root, "#", 0)
         words = meaning(schema, place)
-        for name in words.keys() - _OBJECT_WORDS:
+        for name in words.keys() - OBJECT_WORDS:
             problem = "is not supported where a model writes arguments one by one"
             raise Refusal(f"{place}/{name}", problem)
         properties = words.get("properties", {})
@@ -134,7 +139,7 @@ class ParameterWriter:
 
 def _options(schema: Any, root: Any, pointer: str, nesting: int) -> Iterator[dict[str, Any]]:
     """Give the alternatives of a schema, as far as ``$ref``, ``anyOf`` and ``oneOf`` spell them."""
-    schema, pointer = _follow(schema, root, pointer, nesting)
+    schema, pointer = follow(schema, root, pointer, nesting)
     for name in ("anyOf", "oneOf"):
         if meaning(schema, pointer).keys() == {name} and isinstance(schema[name], list):
             for option in schema[name]:
@@ -143,7 +148,7 @@ def _options(schema: Any, root: Any, pointer: str, nesting: int) -> Iterator[dic
     yield schema
 
 
-def _follow(schema: Any, root: Any, pointer: str, nesting: int) -> tuple[dict[str, Any], str]:
+def follow(schema: Any, root: Any, pointer: str, nesting: int) -> tuple[dict[str, Any], str]:
     """Give the schema that a reference means, and where it is."""
     for _ in range(nesting, _MAX_NESTING):
         if schema is True:

@@ -12,6 +12,7 @@ with ``between`` from one call to the next, then ``end``. For example:
                        trigger="<function=")
     Qwen3-Coder        CallSyntax(ParameterCall(), before="<tool_call>\\n",
                        after="</function>\\n</tool_call>", between="\\n", trigger="<tool_call>", …)
+    Llama 3.2, 4       CallSyntax(PythonCall(), begin="[", between=", ", end="]")
 """
 
 from dataclasses import dataclass
@@ -62,16 +63,23 @@ class ParameterCall:
 
 
 @dataclass(frozen=True, slots=True)
+class PythonCall:
+    """A call as Python has it: ``f(a=1, b="x")``; values are JSON's, or True, False and None."""
+
+    before_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CallSyntax:
     """How calls are written: see above.
 
     ``trigger`` is the beginning of the first call's fixed text by which it is told from prose.
     Where that is a control token of the model, it must be exactly this token. Empty, calls begin
-    the text with a JSON object. ``control_tokens`` names the control tokens that the fixed texts
-    spell, as far as the model has them as such; others may stand there too.
+    the text, with a JSON object or as Python calls. ``control_tokens`` names the control tokens
+    that the fixed texts spell, as far as the model has them as such; others may stand there too.
     """
 
-    form: JsonCall | NamedCall | ParameterCall
+    form: JsonCall | NamedCall | ParameterCall | PythonCall
     begin: str = ""
     before: str = ""
     after: str = ""
@@ -122,4 +130,4 @@ class ToolGrammar:
     unenforced: tuple[str, ...]
 
 
-Form: TypeAlias = JsonCall | NamedCall | ParameterCall
+Form: TypeAlias = JsonCall | NamedCall | ParameterCall | PythonCall

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from inference.text.tool_grammar import CallSyntax, JsonCall, NamedCall, ParameterCall
+from inference.text.tool_grammar import (
+    CallSyntax,
+    JsonCall,
+    NamedCall,
+    ParameterCall,
+    PythonCall,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +222,18 @@ STYLES = (
         syntax=_listed("<|tool_call|>", "", JsonCall()),
     ),
     CallStyle(
+        name="lfm2-python",
+        evidence=("<|tool_call_start|>",),
+        syntax=CallSyntax(
+            PythonCall(),
+            begin="<|tool_call_start|>[",
+            between=", ",
+            end="]<|tool_call_end|>",
+            trigger="<|tool_call_start|>",
+            control_tokens=("<|tool_call_start|>", "<|tool_call_end|>"),
+        ),
+    ),
+    CallStyle(
         name="lfm2",
         evidence=("<|tool_list_start|>",),
         syntax=_listed("<|tool_call_start|>", "<|tool_call_end|>", JsonCall()),
@@ -240,6 +258,11 @@ STYLES = (
         name="functionary",
         evidence=("<function=",),
         syntax=CallSyntax(NamedCall("<function=", ">"), after="</function>", trigger="<function="),
+    ),
+    CallStyle(
+        name="python",
+        evidence=("[func_name1(",),
+        syntax=CallSyntax(PythonCall(), begin="[", between=", ", end="]"),
     ),
     CallStyle(
         name="llama",

@@ -5,11 +5,18 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from inference.text.tool_grammar import CallSyntax, JsonCall, NamedCall, ParameterCall
+from inference.text.tool_grammar import (
+    CallSyntax,
+    JsonCall,
+    NamedCall,
+    ParameterCall,
+    PythonCall,
+)
 from llamero.api.turn.char_feed import CharFeed, NotACall, Waiting
 from llamero.api.turn.json_text import read_string, read_value
 from llamero.api.turn.marks import Marks
 from llamero.api.turn.pieces import CallArguments, CallStarted, Piece
+from llamero.api.turn.python_text import read_python_value
 
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 _MOST_AFTER_NAME = 64
@@ -146,6 +153,8 @@ class CallSection:
                 yield from self._json_call(form)
             elif isinstance(form, NamedCall):
                 yield from self._named_call(form)
+            elif isinstance(form, PythonCall):
+                yield from self._python_call()
             else:
                 yield from self._parameter_call(form)
             if not syntax.end.strip():
@@ -201,6 +210,26 @@ class CallSection:
             yield from self._feed.take_until(mark, _MOST_AFTER_NAME + len(mark))
         self._start(name)
         yield from self._arguments(self._teller.add)
+        yield from self._end()
+
+    def _python_call(self) -> Waiting[None]:
+        """Read a name and arguments in brackets; they are told as one object."""
+        name = yield from self._name()
+        if (yield from self._feed.peek()) != "(":
+            raise NotACall
+        yield from self._feed.take()
+        self._start(name)
+        separator = "{"
+        while (char := (yield from self._feed.skip_blanks())) != ")":
+            if char == ",":
+                yield from self._feed.take()
+                continue
+            key = (yield from self._feed.take_until("=", _MOST_KEY)).strip()
+            self._teller.add(f"{separator}{json.dumps(key, ensure_ascii=False)}: ")
+            separator = ", "
+            yield from read_python_value(self._feed, self._teller.add)
+        yield from self._feed.take()
+        self._teller.add("{}" if separator == "{" else "}")
         yield from self._end()
 
     def _end(self) -> Waiting[None]:

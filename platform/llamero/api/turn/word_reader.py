@@ -26,6 +26,8 @@ class WordReader:
         self._must_call = must_call
         self._teller, self._syntax, self._tools = teller, syntax, tools
         self._trigger = syntax.trigger if syntax else ""
+        # What calls without a trigger begin with.
+        self._first = syntax.begin.strip()[:1] or "{" if syntax else ""
         self._marks = Marks((self._trigger, *dropped))
         self._may_begin = syntax is not None and not self._trigger
         self._drops_blanks = False
@@ -77,7 +79,7 @@ class WordReader:
     def _begin_without_mark(self) -> bool:
         """Tell whether calls begin here, or may with what comes next."""
         seen = self._held.lstrip()
-        if seen.startswith("{"):
+        if seen.startswith(self._first):
             self._open_section()
         elif seen:
             self._may_begin = False

@@ -121,3 +121,48 @@ def test_ids_are_the_same_for_the_same_choice_and_no_other() -> None:
     assert len({*ids(0), *ids(1)}) == 4
     assert all(call.startswith("call_") for call in ids(0))
     assert all(len(call) == 9 and call.isalnum() for call in ids(0, "mistral"))
+
+
+PYTHON_VALUES = [
+    (r"'it\'s \"so\"\n'", 'it\'s "so"\n'),
+    (r'"\ud83d\ude00 \xe9 \u00e9 \q \ud83d"', "😀 é é q "),
+    ("True", True),
+    ("None", None),
+    ("null", None),
+    ("-1.5e3", -1500.0),
+    ("[1, (2, 3), {'a': False, 1: [],}]", [1, [2, 3], {"a": False, "1": []}]),
+    ("Oslo", "Oslo"),
+    ("NaN", "NaN"),
+    ("1.", "1."),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), PYTHON_VALUES, ids=[row[0] for row in PYTHON_VALUES])
+def test_values_in_python_become_json(text: str, value: object) -> None:
+    call = f"[get_weather(city={text}, note = 'x',)]"
+    for parts in cuts(call):
+        ((name, arguments),) = calls_of(read(turn_of("python"), parts))
+        assert name == "get_weather"
+        assert json.loads(arguments) == {"city": value, "note": "x"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1] is a footnote",
+        "[other(a=1)]",
+        "[get_weather]",
+        "[",
+        " []\n",
+        "[get_weather (1",
+        "now()",
+    ],
+)
+def test_what_is_no_python_call_is_words(text: str) -> None:
+    for parts in cuts(text):
+        assert words_of(read(turn_of("python"), parts)) == text
+
+
+def test_what_nests_too_deep_in_python_ends_the_call() -> None:
+    pieces = read(turn_of("python"), [f"[get_weather(city={'[' * 5000}"])
+    assert [name for name, _ in calls_of(pieces)] == ["get_weather"]

@@ -118,6 +118,8 @@ def test_tools_reach_the_model(name: str) -> None:
         ("{{ tools }}<|tool_call|><|/tool_call|>", "phi"),
         ("{{ tools }}<|tool_call|>", "granite"),
         ("{{ tools }}<|tool_list_start|>", "lfm2"),
+        ("{{ tools }}<|tool_list_start|><|tool_call_start|>[f()]", "lfm2-python"),
+        ("{{ tools }} in the format of [func_name1(params_name1=params_value1...)]", "python"),
         ("{{ tools }} of an unknown kind", "json"),
         ("{{ messages }}<tool_call>", "json"),
     ],

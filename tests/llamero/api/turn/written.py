@@ -132,6 +132,12 @@ WRITTEN = (
         ONE,
     ),
     (
+        "lfm2-python",
+        'Sure.<|tool_call_start|>[get_weather(city="Oslo"), now()]<|tool_call_end|>',
+        TWO,
+    ),
+    ("python", "[get_weather(city='Oslo'), now()]", TWO),
+    (
         "nemotron",
         ('Sure.<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>'),
         ONE,
