@@ -25,7 +25,12 @@ def _sources() -> list[Path]:
 def test_every_setting_is_in_a_table_and_every_row_is_a_setting() -> None:
     sources = "\n".join(path.read_text() for path in _sources())
     read = set(re.findall(r"""["'](LLAMERO_[A-Z_]*[A-Z])["']""", sources)) - INTERNAL
-    told = set(re.findall(r"LLAMERO_[A-Z_]*[A-Z]", _tables("README.md", "docs/nodes.md", "docs/sign-in.md")))
+    told = set(
+        re.findall(
+            r"LLAMERO_[A-Z_]*[A-Z]",
+            _tables("README.md", "docs/nodes.md", "docs/people.md", "docs/sign-in.md"),
+        )
+    )
     assert told == read
 
 

@@ -68,6 +68,7 @@ def prepare() -> None:
     if User.objects.exists():
         return
     admin = User.objects.create_superuser("admin", password="admin")
+    User.objects.create_user("pat", password="pat")
     key = issue_api_key(user=admin, name="test").secret_text
     (settings.HOME / "key").write_text(key)
     for slug, state in (("smol", "ready"), ("sleepy", "loading")):
