@@ -19,6 +19,7 @@ class UploadPage {
     this.senders = new Map(); // key -> Sender
     this.rows = new Map(); // key -> Row
     this.isPolling = false;
+    this.isStale = false; // something happened since the server was asked last
     this.#listen();
     if (this.importId) this.refresh();
   }
@@ -151,13 +152,15 @@ class UploadPage {
 
   /** Ask the server how things stand, and again while something may change. */
   async refresh() {
+    this.isStale = true;
     if (!this.importId || this.isPolling) return;
     this.isPolling = true;
     try {
-      do {
+      while (this.isStale || this.#mayChange()) {
+        this.isStale = false;
         this.#showImport(await this.server.readImport(this.importId));
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      } while (this.#mayChange());
+      }
     } catch (error) {
       if (error.willPass) setTimeout(() => this.refresh(), 3 * POLL_MS);
       else this.say(error.message);
