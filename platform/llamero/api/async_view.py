@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.negotiation import BaseContentNegotiation
@@ -105,7 +105,8 @@ class AsyncAPIView(APIView):
         self, request: Any, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         """Run one request; everything raised becomes the API's error document."""
-        plain_request, failure = request, None
+        plain_request: HttpRequest = request
+        failure: Exception | None = None
         if (refusal := early_refusals.repeat(plain_request)) is not None:
             return refusal
         self.args, self.kwargs = args, kwargs
@@ -130,8 +131,7 @@ class AsyncAPIView(APIView):
         is_anthropic = self.dialect is Dialect.ANTHROPIC
         self.headers |= anthropic_headers() if is_anthropic else openai_headers()
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
-        if failure is not None:
-            early_refusals.note(plain_request, failure, self.response)
+        early_refusals.note(plain_request, failure, self.response)
         return self.response
 
     async def _answer(

@@ -40,24 +40,30 @@ class EarlyRefusals:
         self._clock = clock
         self._told: dict[_Name, tuple[float, HttpResponse]] = {}
 
-    def note(self, request: HttpRequest, error: Exception, response: HttpResponseBase) -> None:
-        """Keep what a request was told, if any other would have been told the same."""
-        if not isinstance(error, EngineError) or not _meets_all(error):
+    def note(
+        self, request: HttpRequest, failure: Exception | None, response: HttpResponseBase
+    ) -> None:
+        """Keep what a request was told, if any other would have been told the same; else forget."""
+        is_refused = isinstance(failure, EngineError) and _meets_all(failure)
+        if not (is_refused or self._told) or (name := _name(request)) is None:
             return
-        name = _name(request)
-        if name is not None and isinstance(response, HttpResponse):
+        if is_refused and isinstance(response, HttpResponse):
             if len(self._told) >= MAX_KEPT:
                 self._told.clear()
-            moment = min(MOMENT_SECONDS, error.retry_after or MOMENT_SECONDS)
-            self._told[name] = (self._clock() + moment, _copy(response))
+            self._told[name] = (self._clock() + MOMENT_SECONDS, _copy(response))
+        else:
+            self._told.pop(name, None)
 
     def repeat(self, request: HttpRequest) -> HttpResponse | None:
-        """Give what was just told to a request like this one."""
+        """Give what was just told to a request like this one.
+
+        Each moment one of them is let through, to see whether there is room by now.
+        """
         if not self._told or (name := _name(request)) not in self._told:
             return None
         until, response = self._told[name]
-        if self._clock() >= until:
-            del self._told[name]
+        if (now := self._clock()) >= until:
+            self._told[name] = (now + MOMENT_SECONDS, response)
             return None
         return _copy(response)
 

@@ -341,4 +341,9 @@ async def test_who_was_just_refused_is_refused_before_anything_is_rendered(
     ):
         assert (await post(url, HI | changes, **options)).status in (200, 401)
     now = 0.21
-    assert (await post(URL, HI)).status == 200
+    dispatcher.submit_error, dispatcher.num_accepted = engine_error(ErrorCode.KEY_QUEUE_FULL), 0
+    num_asked = len(dispatcher.questions)
+    assert [(await post(URL, HI)).status for _ in range(3)] == [429] * 3
+    assert len(dispatcher.questions) == num_asked + 1
+    now, dispatcher.submit_error = 0.42, None
+    assert [(await post(URL, HI)).status for _ in range(3)] == [200] * 3
