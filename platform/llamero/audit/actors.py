@@ -84,13 +84,19 @@ def _read_request(request: HttpRequest) -> Actor:
     # Where REST framework leaves who the request is from.
     caller = getattr(request, "auth", None)
     if isinstance(caller, Caller):
-        name = caller.user.get_username() if caller.user else ""
-        name = " with ".join(filter(None, (name, caller.key_id and f"key {caller.key_id}")))
-        return Actor(Source.API, name, caller.user.pk if caller.user else None, address)
+        return _read_caller(caller, address)
     user: Any = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return Actor(Source.PAGE, "", None, address)
     return Actor(Source.PAGE, user.get_username(), user.pk, address)
+
+
+def _read_caller(caller: Caller, address: str) -> Actor:
+    names = [] if caller.user is None else [caller.user.get_username()]
+    if caller.key_id is not None:
+        names.append(f"key {caller.key_id}")
+    user_id = None if caller.user is None else caller.user.pk
+    return Actor(Source.API, " with ".join(names), user_id, address)
 
 
 def _read_command(arguments: list[str]) -> Actor:

@@ -88,7 +88,7 @@ def _tell(watch: Watch, fields: list["Field[Any, Any]"], values: Values) -> Valu
 
 def _tell_value(field: "Field[Any, Any]", value: Any) -> Any:
     if isinstance(field, ForeignKey):
-        other = field.related_model._base_manager.filter(pk=value).first()  # type: ignore[union-attr]
+        other = field.related_model._base_manager.filter(pk=value).first()
         return f"{other} ({value})" if other is not None else str(value)
     if isinstance(value, datetime | date):
         return value.isoformat()

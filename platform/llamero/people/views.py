@@ -1,8 +1,7 @@
 """Everybody's own page: their keys, and what they have used. And the door to it."""
 
-from typing import Any
-
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.forms import Form
@@ -56,13 +55,13 @@ def show_account(request: HttpRequest) -> HttpResponse:
 @sensitive_variables("issued")
 def make_key(request: HttpRequest) -> HttpResponse:
     """Make a key, and show it, this once."""
-    form = OwnKeyForm(request.POST, user=request.user)  # type: ignore[arg-type]
+    form = OwnKeyForm(request.POST, user=_user_of(request))
     if not form.is_valid():
         return _show(request, form)
     try:
-        issued = make_own_key(user=request.user, **form.cleaned_data)  # type: ignore[arg-type]
+        issued = make_own_key(user=_user_of(request), **form.cleaned_data)
     except ValidationError as error:
-        form.add_error(None, error.messages)  # type: ignore[arg-type]
+        form.add_error(None, error.messages)
         return _show(request, form)
     return _show_once(request, issued, "Your new key")
 
@@ -100,15 +99,21 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
     return _go_back()
 
 
+def _user_of(request: HttpRequest) -> User:
+    """Give who is signed in."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 def _find(request: HttpRequest, key_id: int) -> ApiKey:
-    key = find_own_key(request.user, key_id)  # type: ignore[arg-type]
+    key = find_own_key(_user_of(request), key_id)
     if key is None:
         raise Http404
     return key
 
 
 def _show(request: HttpRequest, form: Form | None = None, problem: str = "") -> HttpResponse:
-    user: Any = request.user
+    user = _user_of(request)
     context = {
         "keys": list_own_keys(user),
         "room": room_for_keys(user),

@@ -19,12 +19,16 @@ def describe_chat(chat: Chat) -> dict[str, Any]:
 
 def describe_message(message: Message) -> dict[str, Any]:
     """Describe a message to its owner."""
-    told = describe_shared_message(message)
-    return told | {"parent": message.parent_id, "state": message.state, "run": message.run}
+    return describe_shared_message(message) | {
+        "parent": message.parent_id,
+        "state": message.state,
+        "run": message.run,
+        "request": message.request,
+    }
 
 
 def describe_shared_message(message: Message) -> dict[str, Any]:
-    """Describe a message to whom it was shared with: nothing leads from here to anything else."""
+    """Describe a message to whom it was shared with: what is seen, and no system prompt."""
     return {
         "id": message.pk,
         "role": message.role,
@@ -32,7 +36,7 @@ def describe_shared_message(message: Message) -> dict[str, Any]:
         "reasoning": message.reasoning,
         "calls": message.calls,
         "call_id": message.call_id,
-        "request": message.request,
+        "request": {"model": message.request.get("model", "")},
         "outcome": message.outcome,
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.views.decorators.cache import never_cache
 
@@ -31,10 +32,16 @@ def json_view(**handlers: Handler) -> Callable[..., HttpResponseBase]:
     return wraps(next(iter(handlers.values())))(view)
 
 
+def user_of(request: HttpRequest) -> User:
+    """Give who is signed in."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 def session_caller(request: HttpRequest) -> Caller:
     """Give whose work it is that a page asks for, as on the socket."""
-    assert request.user.pk is not None
-    return Caller(user=request.user, key_id=None, owner=user_owner(request.user.pk))  # type: ignore[arg-type]
+    user = user_of(request)
+    return Caller(user=user, key_id=None, owner=user_owner(user.pk))
 
 
 def not_found(what: str) -> LlameroError:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from llamero.accounts.callers import user_owner
@@ -12,7 +12,7 @@ from llamero.playground.models import Chat, Message, MessageState, Preset
 PAGE_SIZE = 50
 
 
-def list_chats(user: AbstractBaseUser, *, search: str = "", before: str = "") -> list[Chat]:
+def list_chats(user: User, *, search: str = "", before: str = "") -> list[Chat]:
     """List a page of a user's chats, the last changed first; one more than a page tells of more.
 
     ``search`` is looked for in titles and messages. ``before`` is the id of the last one known.
@@ -27,7 +27,7 @@ def list_chats(user: AbstractBaseUser, *, search: str = "", before: str = "") ->
     return list(chats.order_by("-changed_at", "-pk")[: PAGE_SIZE + 1])
 
 
-def find_chat(user: AbstractBaseUser, chat_id: str) -> Chat | None:
+def find_chat(user: User, chat_id: str) -> Chat | None:
     """Find a chat of a user."""
     return Chat.objects.filter(user=user, pk=chat_id).first()
 
@@ -55,7 +55,7 @@ def list_shown_messages(chat: Chat) -> list[list[Message]]:
     return columns
 
 
-def find_message(user: AbstractBaseUser, message_id: int) -> Message | None:
+def find_message(user: User, message_id: int) -> Message | None:
     """Find a message of a user."""
     return Message.objects.filter(chat__user=user, pk=message_id).first()
 
@@ -69,6 +69,6 @@ def list_running(before: datetime, limit: int) -> list[tuple[Message, str]]:
     return [(message, user_owner(message.chat.user_id)) for message in rows]
 
 
-def list_presets(user: AbstractBaseUser) -> list[Preset]:
+def list_presets(user: User) -> list[Preset]:
     """List a user's presets by name."""
     return list(Preset.objects.filter(user=user))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -35,10 +35,10 @@ class NewTurn:
     request: Mapping[str, Any]
 
 
-def start_chat(*, user: AbstractBaseUser) -> Chat:
+def start_chat(*, user: User) -> Chat:
     """Begin a chat; raises LlameroError where the user has too many."""
     _check_room(Chat.objects.filter(user=user).count(), MAX_CHATS, "chats")
-    return Chat.objects.create(user=user)  # type: ignore[misc]
+    return Chat.objects.create(user=user)
 
 
 @transaction.atomic
@@ -105,7 +105,7 @@ def end_answer(*, message: Message, answer: Answer) -> bool:
     return bool(has_ended)
 
 
-def save_preset(*, user: AbstractBaseUser, name: str, settings: Mapping[str, Any]) -> Preset:
+def save_preset(*, user: User, name: str, settings: Mapping[str, Any]) -> Preset:
     """Keep settings under a name; the user's own of that name are replaced."""
     num_others = Preset.objects.filter(user=user).exclude(name=name).count()
     _check_room(num_others, MAX_PRESETS, "presets")
@@ -115,7 +115,7 @@ def save_preset(*, user: AbstractBaseUser, name: str, settings: Mapping[str, Any
     return preset
 
 
-def delete_preset(*, user: AbstractBaseUser, preset_id: int) -> bool:
+def delete_preset(*, user: User, preset_id: int) -> bool:
     """Delete a preset; False where the user has no such one."""
     num_deleted, _ = Preset.objects.filter(user=user, pk=preset_id).delete()
     return bool(num_deleted)

@@ -10,7 +10,7 @@ from llamero.playground.answers import Answer
 from llamero.playground.models import Chat, Message, MessageState
 from tests.llamero.playground.conftest import Window
 
-REQUEST = {"model": "smol", "temperature": 0.5}
+REQUEST = {"model": "smol", "temperature": 0.5, "system": "Be secret."}
 
 
 def start(window: Window) -> str:
@@ -227,6 +227,7 @@ def test_a_shared_chat_is_read_by_whoever_is_signed_in(window: Window, plain: Cl
     assert "Hidden?" not in page.content.decode()
     assert "<script>alert" not in page.content.decode()
     assert "run_" not in page.content.decode()
+    assert "Be secret." not in page.content.decode()
     assert "unsafe" not in page["Content-Security-Policy"]
     assert Client().get(address).status_code == 302
     assert plain.post(address).status_code == 405

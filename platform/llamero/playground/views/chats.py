@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from llamero.playground.documents import describe_chat, describe_message
-from llamero.playground.json_views import json_view, not_found, session_caller
+from llamero.playground.json_views import json_view, not_found, session_caller, user_of
 from llamero.playground.models import Chat
 from llamero.playground.requests import read_changes, read_refusal, read_turn
 from llamero.playground.selectors import PAGE_SIZE, find_chat, find_message, list_chats
@@ -21,7 +21,7 @@ from llamero.playground.settling import settle_now
 
 
 def _find(request: HttpRequest, chat_id: str) -> Chat:
-    chat = find_chat(request.user, chat_id)  # type: ignore[arg-type]
+    chat = find_chat(user_of(request), chat_id)
     if chat is None:
         raise not_found("chat")
     return chat
@@ -30,13 +30,13 @@ def _find(request: HttpRequest, chat_id: str) -> Chat:
 def _list(request: HttpRequest) -> dict[str, Any]:
     search = request.GET.get("search", "").replace("\0", "").strip()[:200]
     before = request.GET.get("before", "").replace("\0", "")
-    chats = list_chats(request.user, search=search, before=before)  # type: ignore[arg-type]
+    chats = list_chats(user_of(request), search=search, before=before)
     shown = [describe_chat(chat) for chat in chats[:PAGE_SIZE]]
     return {"chats": shown, "has_more": len(chats) > PAGE_SIZE}
 
 
 def _start(request: HttpRequest) -> dict[str, Any]:
-    return describe_chat(start_chat(user=request.user))  # type: ignore[arg-type]
+    return describe_chat(start_chat(user=user_of(request)))
 
 
 def _read(request: HttpRequest, chat_id: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _grow(request: HttpRequest, chat_id: str) -> dict[str, Any]:
 
 
 def _settle(request: HttpRequest, message_id: int) -> dict[str, Any]:
-    message = find_message(request.user, message_id)  # type: ignore[arg-type]
+    message = find_message(user_of(request), message_id)
     if message is None:
         raise not_found("message")
     settle_now(message, session_caller(request), read_refusal(request))

@@ -5,6 +5,9 @@ import { Column } from "./column.js";
 import { ask } from "./server.js";
 import { Tree, toRequest } from "./tree.js";
 
+const SETTLE_TRIES = 5;
+const SETTLE_PAUSE_MS = 400;
+
 export class Conversation {
   chat = null;
   #tree = new Tree();
@@ -155,7 +158,7 @@ export class Conversation {
     const { chat } = this;
     let settled = null;
     try {
-      settled = await ask("POST", `messages/${message.id}/settle`, describeRefusal(frame, isResumed));
+      settled = await settle(message, frame, isResumed);
     } catch (error) {
       if (error.status !== 404) this.#hooks.complain(error);
     }
@@ -233,6 +236,15 @@ export class Conversation {
     } catch (error) {
       if (error.status !== 404) this.#hooks.complain(error);
     }
+  }
+}
+
+// Has the server write an answer down; what tells the end may be a moment ahead of what is kept.
+async function settle(message, frame, isResumed) {
+  for (let tries = 1; ; tries += 1) {
+    const settled = await ask("POST", `messages/${message.id}/settle`, describeRefusal(frame, isResumed));
+    if (settled.message.state !== "running" || frame.type !== "done" || tries === SETTLE_TRIES) return settled;
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_PAUSE_MS));
   }
 }
 

@@ -53,7 +53,9 @@ const history = new History(find("history"), {
   },
   onDeleted: (id) => {
     tellOthers(id);
-    if (conversation.chat?.id === id) beginChat();
+    if (conversation.chat?.id !== id) return;
+    conversation.stop();
+    beginChat();
   },
   complain,
 });

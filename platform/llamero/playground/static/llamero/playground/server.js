@@ -1,6 +1,11 @@
 // What the page asks of the server: JSON both ways, as the signed-in user.
 
-const { csrf } = document.body.dataset;
+const CSRF_COOKIE = /(?:^|; )llamero_csrf=([^;]+)/;
+
+// Signing in again, in another window, makes another token.
+function readToken() {
+  return CSRF_COOKIE.exec(document.cookie)?.[1] ?? document.body.dataset.csrf;
+}
 
 export class ServerError extends Error {
   constructor(status, message, code = "") {
@@ -17,7 +22,7 @@ export async function ask(method, path, body) {
     response = await fetch(`/playground/${path}`, {
       method,
       redirect: "error",
-      headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": csrf },
+      headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": readToken() },
       body: method === "GET" ? undefined : JSON.stringify(body ?? {}),
     });
   } catch {
