@@ -1,5 +1,5 @@
 # Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
-.PHONY: run install test slow browser chaos fuzz clients bench lint format prerequisites browser-engine clean
+.PHONY: run install test slow browser pictures chaos fuzz clients bench lint format prerequisites browser-engine clean
 .DEFAULT_GOAL := run
 
 VENV := .venv
@@ -30,6 +30,10 @@ slow: $(VENV)/.dev browser-engine
 # Only the tests that drive a browser.
 browser: $(VENV)/.dev browser-engine
 	$(BIN)/python -m pytest -m browser
+
+# Takes the pictures of docs/ anew, of a real model at work.
+pictures: $(VENV)/.dev browser-engine
+	PICTURES=$(CURDIR)/docs/pictures $(BIN)/python -m pytest -m slow tests/browser/test_pictures.py
 
 # Breaks a running system in every way, and prints what was promised, tried and broken: docs/chaos.md.
 # TRIALS="P5 gateway" chooses some, SCALE=0.2 has fewer rounds, FULL=1 has waits at full length,
