@@ -78,7 +78,11 @@ def is_right(answer: Answer, prompt: Sequence[int], num_tokens: int) -> bool:
 
 
 def write_request(
-    key: str, body: dict[str, Any], path: str = COMPLETIONS, host: str = "127.0.0.1"
+    key: str,
+    body: dict[str, Any],
+    path: str = COMPLETIONS,
+    host: str = "127.0.0.1",
+    request_id: str = "",
 ) -> bytes:
     """Spell a POST request."""
     content = json.dumps(body).encode()
@@ -89,6 +93,7 @@ def write_request(
         "Content-Type: application/json",
         f"Content-Length: {len(content)}",
         "Connection: close",
+        *([f"X-Request-Id: {request_id}"] if request_id else []),
     ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
 
@@ -99,6 +104,7 @@ async def ask(
     body: dict[str, Any],
     path: str = COMPLETIONS,
     host: str = "127.0.0.1",
+    request_id: str = "",
 ) -> Answer:
     """Make a request and read its answer to the end.
 
@@ -110,7 +116,7 @@ async def ask(
         async with asyncio.timeout(LIMIT_SECONDS):
             reader, writer = await _connect(host, choices)
             try:
-                writer.write(write_request(key, body, path, host))
+                writer.write(write_request(key, body, path, host, request_id))
                 await read_answer(reader, answer)
             finally:
                 writer.close()
