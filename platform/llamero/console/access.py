@@ -64,7 +64,7 @@ def may_see(permission: str) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if not request.user.has_perm(permission):  # type: ignore[union-attr]
+            if not request.user.has_perm(permission):
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 

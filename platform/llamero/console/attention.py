@@ -118,7 +118,8 @@ def _judge_keys() -> Iterator[Concern]:
     keys = _first(soon.order_by("expires_at"))
     if not keys:
         return
-    names = ", ".join(f"{key.name} in {timeuntil(key.expires_at, depth=1)}" for key in keys)
+    ends = [(key.name, key.expires_at or now) for key in keys]
+    names = ", ".join(f"{name} in {timeuntil(end, depth=1)}" for name, end in ends)
     url = reverse("admin:accounts_apikey_changelist")
     if len(keys) == 1:
         url = reverse("admin:accounts_apikey_change", args=[keys[0].pk])

@@ -4,7 +4,7 @@ Drawn here, as SVG without scripts: the same numbers stand in a table below.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -222,5 +222,5 @@ def _may_see(user: Any, by: Group) -> bool:
 
 
 def _choice(kind: Any, text: str | None, default: Any) -> Any:
-    known: Iterable[str] = [one.value for one in kind]
+    known: set[str | None] = {one.value for one in kind}
     return kind(text) if text in known else default

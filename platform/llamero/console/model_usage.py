@@ -1,6 +1,7 @@
 """What a model has served, for its page."""
 
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
@@ -22,10 +23,11 @@ _COUNTS = ("num_jobs", "num_prompt_tokens", "num_cached_tokens", "num_completion
 @may_see("models_registry.view_model")
 def show_model_usage(request: HttpRequest, pk: int) -> HttpResponse:
     """Give the tokens of a day, of a month and of all time; nothing to who may not see usage."""
-    if not request.user.has_perm("usage.view_usagehour"):  # type: ignore[union-attr]
+    if not request.user.has_perm("usage.view_usagehour"):
         return HttpResponse("")
     now, subject = timezone.now(), Subject(model_id=pk)
-    found = UsageHour.objects.filter(model_id=pk).aggregate(**{one: Sum(one) for one in _COUNTS})
+    hours = UsageHour.objects.filter(model_id=pk)
+    found: dict[str, Any] = hours.aggregate(**{one: Sum(one) for one in _COUNTS})
     spans = [
         ("Last 24 hours", sum_usage(subject, now - timedelta(days=1))),
         ("Last 30 days", sum_usage(subject, now - timedelta(days=30))),

@@ -125,7 +125,7 @@ def _load_cells(load: Load, rates: Rates | None) -> dict[str, str]:
         "running": intcomma(load.num_running),
         "slots": intcomma(load.num_slots),
         "waiting": intcomma(load.num_waiting),
-        "tokens_per_second": show_rate(rates and rates.tokens),
+        "tokens_per_second": show_rate(rates.tokens if rates else None),
         "batch": f"{load.mean_batch:.2f}",
         "ttft": show_seconds(load.first_token_percentile(0.5)),
         "kv": show_share(load.kv_used, load.kv_total),
@@ -136,8 +136,8 @@ def _load_cells(load: Load, rates: Rates | None) -> dict[str, str]:
 
 def _total_cells(load: Load, rates: Rates | None) -> dict[str, str]:
     return _load_cells(load, rates) | {
-        "jobs_per_second": show_rate(rates and rates.jobs),
-        "prompt_tokens_per_second": show_rate(rates and rates.prompt_tokens),
+        "jobs_per_second": show_rate(rates.jobs if rates else None),
+        "prompt_tokens_per_second": show_rate(rates.prompt_tokens if rates else None),
         "ttft_p50": show_seconds(load.first_token_percentile(0.5)),
         "ttft_p95": show_seconds(load.first_token_percentile(0.95)),
     }
