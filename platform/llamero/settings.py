@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from inference.protocol.names import broker_url
+from llamero.accounts.networks import read_trusted_proxies
 from llamero.accounts.peppers import read_peppers
 from llamero.accounts.sign_in.config import SignInSettings, read_group_map
 from llamero.env import BASE_DIR, env, read_home
@@ -29,6 +30,8 @@ CSRF_COOKIE_SECURE = IS_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_HTTPS
 SECURE_HSTS_PRELOAD = IS_HTTPS
+# Networks that proxies of ours are in; without any, whoever connects is believed to be one.
+TRUSTED_PROXIES = read_trusted_proxies(env.list("LLAMERO_TRUSTED_PROXIES", default=[]))
 # True behind a proxy that sets X-Forwarded-Proto itself and drops the client's.
 if env.bool("LLAMERO_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

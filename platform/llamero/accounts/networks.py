@@ -10,6 +10,8 @@ from ipaddress import (
     ip_network,
 )
 
+from django.core.exceptions import ImproperlyConfigured
+
 Network = IPv4Network | IPv6Network
 MAX_NETWORKS = 64
 
@@ -17,6 +19,14 @@ MAX_NETWORKS = 64
 def read_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Read ``10.0.0.0/8``, ``2001:db8::/32`` or single addresses; ValueError names a bad one."""
     return tuple(_read_network(text) for text in texts)
+
+
+def read_trusted_proxies(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Read the networks of LLAMERO_TRUSTED_PROXIES; a bad one stops the start."""
+    try:
+        return read_networks(texts)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"LLAMERO_TRUSTED_PROXIES: {error}") from None
 
 
 def is_within(address: str, networks: Iterable[Network]) -> bool:

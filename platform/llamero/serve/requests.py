@@ -10,13 +10,13 @@ from llamero.api.paths import CHUNK_PATH, UPLOAD_PATH
 from llamero.errors import LlameroError
 from llamero.request_ids import REQUEST_ID_HEADER, make_request_id, naming_request
 from llamero.serve.direct import DirectRequest
+from llamero.serve.forwarding import Proxies
 from llamero.serve.refusals import error_body, refuse
 from models_registry.incoming_ids import is_incoming_id
 
 # A request may take a second more than arrival_seconds for each so many bytes of its body.
 SLOWEST_BYTES_PER_SECOND = 16 * 1024
 _UPLOAD, _CHUNK = UPLOAD_PATH.encode(), CHUNK_PATH.encode()
-_FORWARDED_FOR = b"X-Forwarded-For"
 _SERVER = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
 
@@ -43,6 +43,7 @@ class LimitedRequest(DirectRequest):
     upload_folder: ClassVar[str | None] = None
     arrival_seconds = 20
     allowed_origins: ClassVar[frozenset[str]] = frozenset()
+    proxies: ClassVar[Proxies] = Proxies()
     content: IO[bytes]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -85,7 +86,7 @@ class LimitedRequest(DirectRequest):
         self.has_arrived = True
         if self.is_refused:
             return  # the connection ends when the client had time to read why
-        self._keep_last_hop()
+        self.proxies.settle(self.requestHeaders, getattr(self.client, "host", ""))
         if self._is_upload:
             self.upload, self.content = self.content, BytesIO()
             self.upload.seek(0)
@@ -141,13 +142,6 @@ class LimitedRequest(DirectRequest):
         if self.channel._command != b"PATCH" or not target.startswith(_CHUNK):
             return False
         return not is_incoming_id(target.removeprefix(_CHUNK).decode("latin-1"))
-
-    def _keep_last_hop(self) -> None:
-        """Keep the last address of X-Forwarded-For: it is the proxy's, the others are anybody's."""
-        values = self.requestHeaders.getRawHeaders(_FORWARDED_FOR)
-        if values is not None:
-            last = values[-1].rpartition(b",")[2].strip()
-            self.requestHeaders.setRawHeaders(_FORWARDED_FOR, [last])
 
     def _refuse_size(self) -> None:
         message = f"Request body is larger than {self._most_bytes} bytes."

@@ -13,8 +13,10 @@ from daphne.endpoints import build_endpoint_description_strings
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer
 
+from llamero.accounts.networks import Network
 from llamero.api.paths import UPLOAD_EXTENSION
 from llamero.serve.channel import LimitedChannel
+from llamero.serve.forwarding import Proxies
 from llamero.serve.requests import LimitedRequest
 from llamero.streaming.flow_control import BoundedWebSocketProtocol
 
@@ -34,9 +36,12 @@ FILE_AHEAD_BYTES, FILE_STEP_SECONDS = 2**20, 0.01
 class ServeOptions:
     """Where to listen and what to let in. ``is_behind_proxy`` believes X-Forwarded-For.
 
+    Of those who connect only ``trusted_proxies`` are believed, where there are any.
+
     Files may have ``max_upload_bytes``, pieces of models' files ``max_chunk_bytes``; both are
-    written to ``upload_folder`` while they come. Pages of ``allowed_origins`` may read why a request was refused. ``drain_seconds`` is how long
-    requests that run may go on when the server is told to stop.
+    written to ``upload_folder`` while they come. Pages of ``allowed_origins`` may read why a request
+    was refused. ``drain_seconds`` is how long requests that run may go on when the server is told
+    to stop.
     """
 
     host: str
@@ -48,6 +53,7 @@ class ServeOptions:
     arrival_seconds: int = 20
     allowed_origins: frozenset[str] = frozenset()
     is_behind_proxy: bool = False
+    trusted_proxies: tuple[Network, ...] = ()
     drain_seconds: float = 0.0
 
 
@@ -163,6 +169,7 @@ def serve(
     LimitedRequest.upload_folder = options.upload_folder
     LimitedRequest.arrival_seconds = options.arrival_seconds
     LimitedRequest.allowed_origins = options.allowed_origins
+    LimitedRequest.proxies = Proxies(options.trusted_proxies)
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest
     http_protocol.HTTPFactory.protocol = LimitedChannel

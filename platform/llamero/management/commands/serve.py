@@ -52,6 +52,7 @@ class Command(BaseCommand):
                 arrival_seconds=settings.ARRIVAL_SECONDS,
                 allowed_origins=frozenset(settings.CORS_ALLOWED_ORIGINS),
                 is_behind_proxy=bool(getattr(settings, "SECURE_PROXY_SSL_HEADER", None)),
+                trusted_proxies=settings.TRUSTED_PROXIES,
                 drain_seconds=settings.WEB_DRAIN_SECONDS,
             ),
             has_work=has_open_runs,
