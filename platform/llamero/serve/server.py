@@ -39,9 +39,8 @@ class ServeOptions:
     Of those who connect only ``trusted_proxies`` are believed, where there are any.
 
     Files may have ``max_upload_bytes``, pieces of models' files ``max_chunk_bytes``; both are
-    written to ``upload_folder`` while they come. Pages of ``allowed_origins`` may read why a request
-    was refused. ``drain_seconds`` is how long requests that run may go on when the server is told
-    to stop.
+    written to ``upload_folder`` while they come. Pages of ``allowed_origins`` may read why they are
+    refused. ``drain_seconds`` is how long requests may go on when the server is told to stop.
     """
 
     host: str
