@@ -35,7 +35,7 @@ class SignInView(LoginView):
     """Lets in who has a password here, staff or not."""
 
     template_name = "people/sign_in.html"
-    next_page = reverse_lazy("people:account")
+    next_page = "people:account"
     redirect_authenticated_user = True
 
 

@@ -34,7 +34,8 @@ class TurnFields(RequestSerializer):
     """What is said, and how the answer is asked for."""
 
     refused = ()
-    parent = StrictInteger(1, _MAX_ID, required=False)
+    # REST framework takes fields off the class, where it has a parent of its own.
+    parent = StrictInteger(1, _MAX_ID, required=False)  # type: ignore[assignment]
     text = StrictString(max_length=MAX_TEXT, required=False)
     results = AnyValue(required=False)
     request = AnyValue()

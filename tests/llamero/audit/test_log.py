@@ -111,7 +111,7 @@ def test_relations_are_logged(admin_user: User) -> None:
 
 def test_no_secret_is_in_the_log(admin_user: User) -> None:
     issued = issue_api_key(user=admin_user, name="test")
-    first = ApiKey.objects.get(pk=issued.key.pk).digest
+    first = str(ApiKey.objects.get(pk=issued.key.pk).digest)
     again = rotate_api_key(key=issued.key, grace=issued.key.created_at - issued.key.created_at)
     admin_user.set_password("open sesame")
     admin_user.save()

@@ -94,11 +94,9 @@ def test_keys_are_rotated_disabled_and_revoked(browser: Client, pat: User) -> No
     assert find_caller(old) is None
     assert find_caller(new[0]) is not None
     browser.post(f"/account/keys/{key.pk}/disable")
-    key.refresh_from_db()
-    assert key.state == KeyState.DISABLED
+    assert ApiKey.objects.get().state == KeyState.DISABLED
     browser.post(f"/account/keys/{key.pk}/revoke")
-    key.refresh_from_db()
-    assert key.state == KeyState.REVOKED
+    assert ApiKey.objects.get().state == KeyState.REVOKED
     assert browser.post(f"/account/keys/{key.pk}/rotate", {"hours": "0"}).status_code == 400
 
 

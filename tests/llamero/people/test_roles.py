@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -97,6 +98,8 @@ def test_no_role_changes_who_is_trusted() -> None:
         }
 
 
+# Some hundred pages are made.
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [*ROLES, None])
 def test_pages_of_things_open_as_the_role_says(role: str | None, things: dict[str, int]) -> None:
     browser = browser_of(role)
@@ -121,11 +124,12 @@ def test_pages_of_things_open_as_the_role_says(role: str | None, things: dict[st
             assert (browser.get(f"{base}{pk}/history/").status_code == 200) == may["view"], base
 
 
-def _request(browser: Client) -> object:
-    return browser.get("/admin/").wsgi_request
+def _request(browser: Client) -> HttpRequest:
+    request: HttpRequest = browser.get("/admin/").wsgi_request
+    return request
 
 
-@pytest.mark.parametrize("role", [VIEWERS, None])
+@pytest.mark.parametrize("role", [VIEWERS, pytest.param(None, marks=pytest.mark.slow)])
 def test_who_may_only_look_changes_nothing_at_any_address(
     role: str | None, things: dict[str, int]
 ) -> None:

@@ -104,7 +104,7 @@ def test_chats_are_found_by_title_and_by_what_was_said(window: Window) -> None:
 
 
 def test_a_long_list_comes_in_pages(window: Window) -> None:
-    services.Chat.objects.bulk_create(Chat(user=window.user, title=str(n)) for n in range(60))
+    Chat.objects.bulk_create(Chat(user=window.user, title=str(n)) for n in range(60))
     first = window.ok("GET", "chats")
 
     rest = window.ok("GET", f"chats?before={first['chats'][-1]['id']}")

@@ -15,10 +15,10 @@ from llamero.playground.json_views import session_caller
 class StaffSession(SessionAuthentication):
     """A signed-in member of the staff, on a page of ours: the token against forgery is asked."""
 
-    def authenticate(self, request: Any) -> tuple[Caller, Caller] | None:  # type: ignore[override]
+    def authenticate(self, request: Any) -> tuple[Caller, Caller] | None:
         """Give the caller, or refuse."""
         found = super().authenticate(request)
-        if found is None or not found[0].is_staff:  # type: ignore[union-attr]
+        if found is None or not found[0].is_staff:
             raise AuthenticationFailed("Sign in as a member of the staff.", "not_signed_in")
         caller = session_caller(request._request)
         return caller, caller
