@@ -403,6 +403,7 @@ UNFOLD = {
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/llamero/logo.svg"},
     ],
     "STYLES": ["/static/llamero/admin.css"],
+    "SCRIPTS": ["/static/llamero/select_names.js"],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "llamero.console.dashboard.add_overview",
