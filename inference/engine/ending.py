@@ -39,6 +39,7 @@ def describe_end(sequence: Sequence, reason: FinishReason, now: float) -> list[E
             truncated=(reason is FinishReason.LENGTH and is_full) or sequence.num_dropped > 0,
             num_drafted_tokens=sequence.num_drafted,
             num_accepted_tokens=sequence.num_accepted,
+            num_reasoning_tokens=sequence.num_reasoning,
         )
     )
     return events

@@ -12,6 +12,7 @@ from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import SlotStats
 from inference.text.detokenizer import Detokenizer
 from inference.text.indent_rule import IndentRule
+from inference.text.reasoning_counter import make_counter
 from inference.text.stop_matcher import StopMatcher
 
 NOTHING: Mapping[int, bytes] = MappingProxyType({})
@@ -68,6 +69,7 @@ class Sequence:
         self.detokenizer = Detokenizer()
         self.stops = StopMatcher(job.stop)
         self.indent = IndentRule(job.min_indent) if job.min_indent else None
+        self._reasoning = make_counter(job.reasoning) if job.reasoning else None
         self.has_new_line = False
         self.preserved = preserved
         self.context_length = context_length
@@ -87,6 +89,11 @@ class Sequence:
     def num_tokens(self) -> int:
         """Prompt and generated tokens together, as far as the context holds them."""
         return len(self.tokens)
+
+    @property
+    def num_reasoning(self) -> int:
+        """How many generated tokens are reasoning; those of an earlier attempt too."""
+        return self._reasoning.num_tokens if self._reasoning is not None else 0
 
     @property
     def num_pending(self) -> int:
@@ -161,6 +168,8 @@ class Sequence:
         text = self.stops.push(self.detokenizer.push(data)) if data else ""
         if text and self.indent is not None:
             text = self.indent.push(text)
+        if self._reasoning is not None:
+            self._reasoning.feed(text)
         if text:
             self.unsent_text.append(text)
             self.has_new_line = self.has_new_line or "\n" in text

@@ -103,6 +103,7 @@ class Done(msgspec.Struct, frozen=True, tag="d", array_like=True):
     truncated: bool = False
     num_drafted_tokens: int = 0
     num_accepted_tokens: int = 0
+    num_reasoning_tokens: int = 0
 
 
 class Failed(msgspec.Struct, frozen=True, tag="e", array_like=True):

@@ -17,6 +17,18 @@ IDLE_PRIORITY = -200
 """The lowest class: for what may run where nothing else wants to, and never has a turn before."""
 
 
+class ReasoningMarks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stands around reasoning, so that its tokens can be counted.
+
+    ``is_open``: the answer begins within. ``has_channels``: each part has a header of its own.
+    """
+
+    opening: str
+    closing: str
+    is_open: bool = False
+    has_channels: bool = False
+
+
 class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_defaults=True):
     """One choice of one prompt; a request with n choices or several prompts is several jobs.
 
@@ -37,6 +49,7 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     shorter guesses than ``min_draft_tokens`` and less likely ones than ``min_draft_likely`` are
     left.
     ``loras`` are the adapters that act; None leaves the deployment's own scales.
+    ``reasoning`` has the tokens of reasoning counted; None where there is none.
     """
 
     id: str
@@ -64,6 +77,7 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     min_draft_tokens: int = 0
     min_draft_likely: float = 0.0
     loras: Loras | None = None
+    reasoning: ReasoningMarks | None = None
     emitted_tokens: tuple[int, ...] = ()
     stream: bool = True
     is_durable: bool = False

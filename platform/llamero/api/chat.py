@@ -69,7 +69,7 @@ async def prepare_chat(*, served: ServedModel, request: ChatRequest) -> Prepared
             lambda: planned.constrain(settings.sampling, turn, has_prefill=has_prefill),
             slow_threads if planned.tools.callable_tools else None,
         )
-        settings = replace(settings, sampling=sampling)
+        settings = replace(settings, sampling=sampling, reasoning=turn.reasoning_marks)
     return PreparedChat(
         served=served, text=rendered.prompt, prompt=rendered.tokens, settings=settings, turn=turn
     )

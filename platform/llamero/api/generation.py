@@ -12,7 +12,7 @@ from itertools import product
 
 import msgspec
 
-from inference.protocol.jobs import GenerationJob
+from inference.protocol.jobs import GenerationJob, ReasoningMarks
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
@@ -67,6 +67,7 @@ class GenerationSettings:
     pacing: Pacing = AS_USUAL
     guesses: GuessLimits = NO_LIMITS
     adapters: AdapterChoice | None = None
+    reasoning: ReasoningMarks | None = None
     stream: bool = False
     num_choices: int = 1
 
@@ -209,6 +210,7 @@ class _JobMaker:
             min_draft_tokens=settings.guesses.least,
             min_draft_likely=settings.guesses.likely,
             loras=resolve_adapters(settings.adapters, self.facts.adapters),
+            reasoning=settings.reasoning,
             stream=settings.stream,
             is_durable=self.is_durable,
             priority=self.caller.priority,

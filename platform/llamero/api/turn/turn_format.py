@@ -8,6 +8,7 @@ from hashlib import blake2b
 import msgspec
 
 from inference.protocol.events import FinishReason
+from inference.protocol.jobs import ReasoningMarks
 from llamero.api.turn.call_styles import STYLE_OF_NAME
 from llamero.api.turn.calls import CallableTool, CallTeller
 from llamero.api.turn.harmony import HarmonyReader
@@ -40,6 +41,19 @@ class TurnFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[CallableTool, ...] = ()
     must_call: bool = False
     id_seed: str = ""
+
+    @property
+    def reasoning_marks(self) -> ReasoningMarks | None:
+        """What an engine must know to count the tokens of reasoning."""
+        style = self.reasoning
+        if style is None:
+            return None
+        return ReasoningMarks(
+            opening=style.opening,
+            closing=style.closing,
+            is_open=self.is_reasoning_open,
+            has_channels=style.has_channels,
+        )
 
     @property
     def is_plain(self) -> bool:
