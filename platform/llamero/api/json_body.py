@@ -36,26 +36,29 @@ def _check_kind(request: HttpRequest) -> None:
         raise _wrong_kind("Send the body as it is, without a Content-Encoding.")
 
 
-def parse_json(raw: bytes) -> Any:
-    """Read strict JSON: UTF-8, no NaN, no repeated keys, no broken surrogates, not too deep."""
+def parse_json(raw: bytes, name: str = "The request body") -> Any:
+    """Read strict JSON: UTF-8, no NaN, no repeated keys, no broken surrogates, not too deep.
+
+    ``name`` is what errors call it.
+    """
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     if not raw or raw.isspace():
-        raise LlameroError(400, "invalid_json", "The request body is empty; it must be JSON.")
-    _check_depth(raw)
+        raise LlameroError(400, "invalid_json", f"{name} is empty; it must be JSON.")
+    _check_depth(raw, name)
     try:
         value = _decoder.decode(raw.decode())
         if _SURROGATE_ESCAPE.search(raw):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
-        raise _invalid("it holds text that is not valid Unicode") from None
+        raise _invalid(name, "it holds text that is not valid Unicode") from None
     except RecursionError:
-        raise _too_deep() from None
+        raise _too_deep(name) from None
     except ValueError as error:
-        raise _invalid(_describe(error)) from None
+        raise _invalid(name, _describe(error)) from None
     return value
 
 
-def _check_depth(raw: bytes) -> None:
+def _check_depth(raw: bytes, name: str) -> None:
     """Refuse deep nesting before a recursive parser sees it."""
     if raw.count(b"[") + raw.count(b"{") <= settings.MAX_JSON_DEPTH:
         return
@@ -65,7 +68,7 @@ def _check_depth(raw: bytes) -> None:
         if first in b"[{":
             depth += 1
             if depth > settings.MAX_JSON_DEPTH:
-                raise _too_deep()
+                raise _too_deep(name)
         elif first in b"]}":
             depth -= 1
 
@@ -110,10 +113,10 @@ def _wrong_kind(message: str) -> LlameroError:
     return LlameroError(415, "unsupported_media_type", message)
 
 
-def _invalid(reason: str) -> LlameroError:
-    return LlameroError(400, "invalid_json", f"The request body is not valid JSON: {reason}.")
+def _invalid(name: str, reason: str) -> LlameroError:
+    return LlameroError(400, "invalid_json", f"{name} is not valid JSON: {reason}.")
 
 
-def _too_deep() -> LlameroError:
-    message = f"The body nests deeper than {settings.MAX_JSON_DEPTH} levels."
+def _too_deep(name: str) -> LlameroError:
+    message = f"{name} nests deeper than {settings.MAX_JSON_DEPTH} levels."
     return LlameroError(400, "json_too_deep", message)

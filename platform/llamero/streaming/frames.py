@@ -223,7 +223,7 @@ def read_frame(text: str) -> ClientFrame:
     if len(raw) > MAX_FRAME_BYTES:
         message = f"A frame may have {MAX_FRAME_BYTES} bytes at most."
         raise InvalidValue(None, message, "frame_too_large")
-    fields = parse_json(raw)
+    fields = parse_json(raw, "The frame")
     if not isinstance(fields, dict):
         raise InvalidValue(None, "A frame must be a JSON object.", "invalid_frame")
     kind = fields.pop("type", "start" if "model" in fields else None)

@@ -121,9 +121,10 @@ def _read_object(raw: bytes) -> dict[str, Any]:
         )
         raise LlameroError(400, "line_too_long", message)
     try:
-        line = parse_json(raw)
+        line = parse_json(raw, "The line")
     except LlameroError as error:
-        message = error.message.replace("The request body", "The line").replace(" line 1", "")
+        # The number that a reader of JSON counts is always the first.
+        message = error.message.replace(" line 1", "")
         raise LlameroError(400, "invalid_json_line", message) from None
     if not isinstance(line, dict):
         raise LlameroError(400, "invalid_json_line", "The line must be a JSON object.")
