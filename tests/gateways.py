@@ -91,6 +91,18 @@ class GatewayHome:
         """Give an API key."""
         return (self.folder / name).read_text()
 
+    def run_program(self, program: str) -> str:
+        """Run a program with this home's settings; gives what it prints."""
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=self._environment,
+            check=True,
+            timeout=120,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
+
     @property
     def ports(self) -> list[int]:
         """Where the gateways listen."""
@@ -110,6 +122,11 @@ class GatewayHome:
             if gateway.process.poll() is None:
                 return gateway
         return self.start(1)[0]
+
+    def several(self, number: int) -> list[Gateway]:
+        """Give so many gateways that run, starting those that are lacking."""
+        alive = [gateway for gateway in self._gateways if gateway.process.poll() is None]
+        return alive[:number] + self.start(max(0, number - len(alive)))
 
     def stop(self) -> None:
         """End all of them."""

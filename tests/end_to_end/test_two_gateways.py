@@ -4,10 +4,12 @@ import contextlib
 import http.client
 import json
 import random
+import sqlite3
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -178,3 +180,50 @@ def test_a_second_gateway_answers_what_a_first_one_began(home: GatewayHome, brok
     assert text_of(events_of(stream)) == json.loads(whole)["choices"][0]["text"]
     _, is_repeated = ask_keyed(home, second.port, "lost", max_tokens=NUM_TOKENS)
     assert not is_repeated
+
+
+def test_a_key_that_ends_takes_its_streams_at_every_gateway_along(home: GatewayHome) -> None:
+    ports = [home.running().port, home.start(1)[0].port]
+    readers = [Reader(home.key("ending-key"), PATH, BODY | {"max_tokens": 1500}) for _ in ports]
+    threads = [
+        threading.Thread(target=reader.read, args=(port,))
+        for reader, port in zip(readers, ports, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: all(len(one.events) > 3 for one in readers), seconds=30, what="events")
+
+    # As by a program that tells nobody.
+    with contextlib.closing(sqlite3.connect(home.folder / "llamero.sqlite3", timeout=20)) as rows:
+        rows.execute("UPDATE accounts_apikey SET enabled = 0 WHERE name = 'ending-key'")
+        rows.commit()
+
+    for thread in threads:
+        thread.join(30)
+    for reader, port in zip(readers, ports, strict=True):
+        assert '"code":"key_revoked"' in reader.events[-1]
+        assert len(reader.events) < 1500
+        assert status_of(port, home.key("ending-key"), reader.run)[0] == 401
+
+
+def test_ten_requests_a_minute_are_ten_at_all_gateways_together(home: GatewayHome) -> None:
+    ports = [gateway.port for gateway in home.several(2)]
+
+    def ask(number: int) -> tuple[int, str | None, str | None]:
+        connection = http.client.HTTPConnection("127.0.0.1", ports[number % 2], timeout=60)
+        headers = {"Authorization": f"Bearer {home.key('limited-key')}"}
+        body = json.dumps({"model": "chat", "prompt": [3, number + 1], "max_tokens": 2})
+        with contextlib.closing(connection):
+            connection.request("POST", PATH, body, headers | {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            told = answer.headers
+            return answer.status, told["x-ratelimit-remaining-requests"], told["retry-after"]
+
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(ask, range(24)))
+
+    served = [left for status, left, _ in answers if status == 200]
+    assert sorted(map(int, filter(None, served))) == list(range(10))
+    refused = [(status, left) for status, left, _ in answers if status != 200]
+    assert set(refused) == {(429, "0")}
+    assert all(50 <= int(wait) <= 61 for status, _, wait in answers if wait)

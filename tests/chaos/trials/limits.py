@@ -43,7 +43,8 @@ async def spend_a_budget(tally: Tally, size: Size) -> None:
     """Mixed requests want several times a budget; clients leave, and replicas are killed."""
     rng = random.Random(size.rounds)
     async with open_lab() as lab:
-        ports = [gateway.port for gateway in lab.start_gateways(NUM_GATEWAYS)]
+        gateways = lab.start_gateways(NUM_GATEWAYS, max_queue=2000, max_queue_per_key=2000)
+        ports = [gateway.port for gateway in gateways]
         assert lab.home is not None
         key = lab.home.key("budget-key")
         killing = asyncio.create_task(_kill_replicas(lab, tally))
