@@ -59,6 +59,8 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
     search_fields = ("slug", "model__slug", "model__title", "reason")
     readonly_fields = ("memory",)
+    # Boxes that search: a list of thousands would take seconds to draw.
+    autocomplete_fields = ("model", "draft_version")
     actions = ("enable", "drain", "disable", "restart")
     actions_submit_line = ("save_and_restart",)
     change_form_outer_before_template = "models_registry/deployment_top.html"
@@ -124,18 +126,15 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Offer versions of the deployment's own model for pinning."""
+        """Offer versions of the deployment's own model for pinning, ready ones as drafts."""
         if db_field.name == "draft_version":
             ready = ModelVersion.objects.filter(
                 state=VersionState.READY, model__kind__in=(ModelKind.CHAT, ModelKind.COMPLETION)
             )
             kwargs["queryset"] = ready.select_related("model")
-        if db_field.name == "pinned_version" and request.resolver_match is not None:
-            pk = str(request.resolver_match.kwargs.get("object_id", ""))
-            deployment = Deployment.objects.filter(pk=pk).first() if pk.isdecimal() else None
-            if deployment is not None:
-                versions = ModelVersion.objects.filter(model=deployment.model_id)
-                kwargs["queryset"] = versions.select_related("model")
+        if db_field.name == "pinned_version":
+            versions = ModelVersion.objects.filter(model=_model_of(request))
+            kwargs["queryset"] = versions.select_related("model")
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(
@@ -245,6 +244,17 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         """Have the replicas of this deployment replaced, after saving."""
         restart_deployments(deployments=Deployment.objects.filter(pk=deployment.pk))
         self.message_user(request, f"{deployment} will restart.", messages.SUCCESS)
+
+
+def _model_of(request: HttpRequest) -> int | None:
+    """Give the model of the deployment that a page is about, or that its form names."""
+    match = request.resolver_match
+    pk = str(match.kwargs.get("object_id", "")) if match else ""
+    pk = pk or request.POST.get("deployment", "")
+    if pk.isdecimal():
+        return Deployment.objects.filter(pk=pk).values_list("model", flat=True).first()
+    named = request.POST.get("model") or request.GET.get("model", "")
+    return int(named) if named.isdecimal() else None
 
 
 def _count(number: int) -> str:

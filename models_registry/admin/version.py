@@ -17,7 +17,7 @@ from models_registry.admin.labels import show_state
 from models_registry.admin.model_page import describe_version
 from models_registry.admin.removal import remove_files_after_commit
 from models_registry.admin.version_steps import list_version_steps
-from models_registry.models import ModelVersion
+from models_registry.models import ModelVersion, VersionState
 from models_registry.models.version import UNDER_WAY
 from models_registry.services.versions import make_current
 
@@ -49,6 +49,17 @@ class ModelVersionAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     class Media:
         css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
         js = ("models_registry/live_part.js",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ModelVersion], search_term: str
+    ) -> tuple[QuerySet[ModelVersion], bool]:
+        """Find versions; a box that asks for drafts is told of those that can guess."""
+        if request.GET.get("field_name") == "draft_version":
+            kinds = (ModelKind.CHAT, ModelKind.COMPLETION)
+            queryset = queryset.filter(state=VersionState.READY, model__kind__in=kinds)
+        found: tuple[QuerySet[ModelVersion], bool]
+        found = super().get_search_results(request, queryset, search_term)
+        return found
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Leave adding to imports."""

@@ -102,6 +102,27 @@ def test_lists_cost_the_same_whatever_is_in_them(
         assert admin_client.get(url, {"q": "m11"}).status_code == 200
 
 
+def test_a_form_lists_no_thousands(admin_client: Client) -> None:
+    first, second = make_model("m1"), make_model("m2")
+    make_version(first)
+    make_version(second, number=7)
+    deployment = make_deployment(first)
+
+    pages = (
+        admin_client.get(reverse("admin:models_registry_deployment_add"), {"model": first.pk}).text,
+        page_of(admin_client, deployment),
+    )
+
+    assert all("m1 v1" in page and "m2" not in page for page in pages)
+    url = reverse("admin:autocomplete")
+    asked = {"app_label": "models_registry", "model_name": "deployment", "term": "m"}
+    found = admin_client.get(url, asked | {"field_name": "draft_version"}).json()["results"]
+    assert {one["text"] for one in found} == {"m1 v1", "m2 v7"}
+    ModelVersion.objects.filter(number=7).update(state="rejected", reason="x", is_current=False)
+    found = admin_client.get(url, asked | {"field_name": "draft_version"}).json()["results"]
+    assert {one["text"] for one in found} == {"m1 v1"}
+
+
 @pytest.mark.parametrize(
     ("name", "query"),
     [

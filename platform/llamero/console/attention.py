@@ -17,6 +17,7 @@ from django.utils.timesince import timeuntil
 from llamero.accounts.models import ApiKey
 from llamero.console.overview import Overview
 from llamero.control.models import Node
+from llamero.usage.models import AlertNotice, NoticeState
 from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
 
 MAX_NAMED = 5
@@ -53,6 +54,8 @@ def list_concerns(user: Person, overview: Overview) -> list[Concern]:
         found += _judge_nodes(overview)
     if _may(user, "accounts.view_apikey"):
         found += _judge_keys()
+    if _may(user, "usage.view_alertnotice"):
+        found += _judge_budgets()
     return sorted(found, key=lambda one: one.level != "danger")
 
 
@@ -129,6 +132,19 @@ def _judge_keys() -> Iterator[Concern]:
         f"{names}. Give them more time, or tell their owners.",
         url,
     )
+
+
+def _judge_budgets() -> Iterator[Concern]:
+    """Tell what alerts have told of late, and which could not be delivered."""
+    notices = AlertNotice.objects.filter(created_at__gte=timezone.now() - timedelta(days=1))
+    for notice in _first(notices.select_related("alert").order_by("-share", "-pk")):
+        is_lost = notice.state == NoticeState.GIVEN_UP
+        yield Concern(
+            "danger" if notice.share >= 100 else "warning",
+            f"{notice.alert}: {notice.share} % of {notice.budget} is used",
+            f"Nobody was told: {notice.last_error}" if is_lost else "Raise the budget, or wait.",
+            reverse("admin:usage_alertnotice_changelist"),
+        )
 
 
 def _first(rows: "QuerySet[Row]") -> "list[Row]":

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.contrib.humanize.templatetags.humanize import intcomma
+from django.db.models import Case, When
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, reverse
 
@@ -24,6 +25,15 @@ STATE_VARIANTS = {
     DeploymentState.SLEEPING: "info",
     DeploymentState.FAILED: "danger",
 }
+MAX_ROWS = 40
+_ORDER = (
+    DeploymentState.FAILED,
+    DeploymentState.PENDING,
+    DeploymentState.LOADING,
+    DeploymentState.READY,
+    DeploymentState.SLEEPING,
+    DeploymentState.STOPPED,
+)
 Cells = Mapping[str, str]
 
 
@@ -65,6 +75,7 @@ class Overview:
     nodes: Sequence[NodeRow] = ()
     total: Cells = field(default_factory=dict)
     is_live: bool = True
+    num_more: int = 0
 
     @property
     def shape(self) -> str:
@@ -94,13 +105,24 @@ def read_overview(speedometer: Speedometer | None = None, now: float = 0.0) -> O
     meter = speedometer or Speedometer()
     if live is not None and speedometer is not None:
         meter.note(now, live.statuses)
-    deployments = Deployment.objects.select_related("model").order_by("slug")
+    shown, num_more = _choose_deployments()
     return Overview(
-        rows=[_deployment_row(one, seen, meter.rates(one.slug)) for one in deployments],
+        rows=[_deployment_row(one, seen, meter.rates(one.slug)) for one in shown],
+        num_more=num_more,
         nodes=[_node_row(node, seen) for node in sorted(seen.nodes, key=lambda one: one.node)],
         total=_total_cells(seen.total, meter.rates()) if live else {},
         is_live=live is not None,
     )
+
+
+def _choose_deployments() -> tuple[list[Deployment], int]:
+    """Give as many as a page can show, the troubled first, and how many more there are."""
+    order = (Case(*(When(state=state, then=place) for place, state in enumerate(_ORDER))), "slug")
+    found = Deployment.objects.select_related("model").order_by(*order)
+    shown = list(found[: MAX_ROWS + 1])
+    if len(shown) <= MAX_ROWS:
+        return shown, 0
+    return shown[:MAX_ROWS], found.count() - MAX_ROWS
 
 
 def _deployment_row(deployment: Deployment, live: Live, rates: Rates | None) -> DeploymentRow:

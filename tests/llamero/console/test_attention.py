@@ -13,6 +13,7 @@ from llamero.console import attention
 from llamero.console.attention import list_concerns
 from llamero.console.overview import Overview
 from llamero.control.models import Node
+from llamero.usage.models import AlertNotice, UsageAlert
 from models_registry.models import DeploymentState, VersionState
 from tests.models_registry.factories import make_deployment, make_model, make_version
 
@@ -73,6 +74,20 @@ def test_what_one_may_not_see_is_not_told() -> None:
     member = User.objects.create_user("bob", is_staff=True)
 
     assert titles(member) == []
+
+
+def test_budgets_that_are_used_are_named(admin: User) -> None:
+    alert = UsageAlert.objects.create(name="Spending", recipients=["ops@example.org"])
+    AlertNotice.objects.create(
+        alert=alert,
+        channel="mail",
+        budget="tokens a day of key 1",
+        begins_at=timezone.now(),
+        share=100,
+        message={},
+    )
+
+    assert titles(admin) == ["Spending: 100 % of tokens a day of key 1 is used"]
 
 
 def test_nodes_are_not_called_silent_while_nobody_hears_them(admin: User) -> None:
