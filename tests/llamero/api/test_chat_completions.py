@@ -267,6 +267,26 @@ async def test_a_request_that_ends_replicas_is_500_and_not_tried_again(
     assert "retry-after" not in answer.headers
 
 
+async def test_a_deadline_that_passes_in_the_queue_is_an_error(
+    dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Failed(ErrorCode.DEADLINE_EXCEEDED, "Too late.", True)
+    dispatcher.script = lambda job: [late]
+    for stream in (False, True):
+        answer = await post(URL, HI | {"stream": stream})
+        assert (answer.status, answer.error["code"]) == (503, "deadline_exceeded")
+        assert int(answer.headers["retry-after"]) >= 1
+    monkeypatch.setattr(sse, "PATIENCE_SECONDS", 0.0)
+    passes = asyncio.Event()
+    dispatcher.script = lambda job: [passes, late]
+    exchange = start("POST", URL, HI | {"stream": True})
+    await exchange.wait_for(b": queued position=")
+    passes.set()
+    answer = await exchange.finish()
+    assert answer.chunks[-1]["error"]["code"] == "deadline_exceeded"
+    assert b"[DONE]" not in answer.body
+
+
 async def test_no_ready_replica_is_503(dispatcher: FakeDispatcher) -> None:
     dispatcher.facts_error = engine_error(ErrorCode.NO_READY_REPLICA)
     answer = await post(URL, HI | {"stream": True})
