@@ -122,7 +122,7 @@ def test_settings_are_checked_before_anything_is_sent(playground: Page) -> None:
     ask(playground, "hello")
 
     expect(playground.locator(".message")).to_have_count(0)
-    playground.get_by_role("button", name="Reset").click()
+    playground.get_by_role("button", name="Reset", exact=True).click()
     assert playground.locator("#temperature").input_value() == "0.8"
     ask(playground, "hello")
     expect(answer_of(playground)).to_have_text("You said hello.")
