@@ -26,17 +26,25 @@ def act_on(page: Page, what: str) -> None:
     page.get_by_role("button", name=what).first.click()
 
 
+def make_link(page: Page) -> str:
+    """Share what the dialog is about; give the address."""
+    page.get_by_role("button", name="Make a link").click()
+    field = page.get_by_label("Link")
+    expect(field).to_have_value(re.compile("/shared/"))
+    return field.input_value()
+
+
 def test_a_chat_is_kept_branched_renamed_found_shared_and_deleted(
     playground: Page, browser: Browser, gateway: Gateway, complaints: Complaints
 ) -> None:
     page = playground
     page.set_viewport_size({"width": 1400, "height": 800})
-    ask_and_wait(page, "first question")
+    ask_and_wait(page, "alpaca question")
     ask_and_wait(page, "second question")
 
     # Edit the first question: another branch, which leads back.
     page.locator(".message-user").first.get_by_role("button", name="Edit").click(force=True)
-    page.get_by_label("Edited message").fill("edited question")
+    page.get_by_label("Edited message").fill("edited alpacas")
     page.get_by_role("button", name="Send", exact=True).first.click()
     expect(answer_of(page)).to_have_text("You said edited.")
     expect(page.locator(".message")).to_have_count(2)
@@ -45,19 +53,18 @@ def test_a_chat_is_kept_branched_renamed_found_shared_and_deleted(
     page.reload()
     expect(page.locator(".message")).to_have_count(4)
 
-    act_on(page, "Rename first question")
+    act_on(page, "Rename alpaca question")
     page.get_by_label("Name", exact=True).fill("Herding")
     page.get_by_role("button", name="Rename", exact=True).click()
     expect(page).to_have_title("Herding | Llamero")
-    page.get_by_label("Search chats").fill("edited")
-    expect(page.locator(".chat-item")).to_have_text(["Herding"], use_inner_text=True)
+    page.get_by_label("Search chats").fill("edited alpacas")
+    expect(page.locator(".chat-link")).to_have_text(["Herding"])
     page.get_by_label("Search chats").fill("nothing like it")
     expect(page.locator("#no-chats")).to_have_text("No chat has these words.")
     page.get_by_label("Search chats").fill("")
 
     act_on(page, "Share Herding")
-    page.get_by_role("button", name="Make a link").click()
-    address = page.get_by_label("Link").input_value()
+    address = make_link(page)
     page.get_by_role("button", name="Close", exact=True).click()
     other = page.context.new_page()
     other.goto(address)
@@ -177,8 +184,7 @@ def test_code_of_a_request_has_no_key_and_all_its_fields(playground: Page) -> No
 def test_hostile_titles_and_texts_stay_text(playground: Page) -> None:
     ask_and_wait(playground, "<img src=x onerror='window.broken=1'>")
     act_on(playground, "Share <img")
-    playground.get_by_role("button", name="Make a link").click()
-    address = playground.get_by_label("Link").input_value()
+    address = make_link(playground)
 
     playground.goto(address)
 
