@@ -8,6 +8,7 @@ from inference.gguf.reader import BoundedReader
 from inference.gguf.values import Header, TensorInfo, Value, ValueType
 from inference.gguf.verdict import GgufRejected
 
+MAGIC = b"GGUF"
 MAX_KEYS = 4096
 MAX_TENSORS = 32_768
 MAX_KEY_BYTES = 256
@@ -67,7 +68,9 @@ def _read_counts(reader: BoundedReader) -> tuple[int, int, int]:
     lead = reader.peek(512)
     if reader.size_bytes < 4:
         raise GgufRejected("truncated", f"The file has only {reader.size_bytes} bytes.", 0)
-    if not lead.startswith(b"GGUF"):
+    if len(lead) < len(MAGIC) and MAGIC.startswith(lead):
+        raise GgufRejected("shrank", "The file is shorter than it was said to be.", 0)
+    if not lead.startswith(MAGIC):
         raise GgufRejected("magic", describe_lookalike(lead), 0)
     if reader.size_bytes < HEADER_BYTES:
         raise GgufRejected("truncated", f"The file has only {reader.size_bytes} bytes.", 4)

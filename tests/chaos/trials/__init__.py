@@ -16,6 +16,7 @@ from tests.chaos.trials import (
     restarts,
     soak,
     texts,
+    uploads,
 )
 
 _MODULES = (
@@ -34,6 +35,7 @@ _MODULES = (
     limits,
     ledger,
     soak,
+    uploads,
 )
 TRIALS = sorted(
     (trial for module in _MODULES for trial in module.TRIALS),

@@ -38,6 +38,11 @@ class Gateway:
         self._process.wait(10)
 
     @property
+    def home(self) -> Path:
+        """Where its state lies."""
+        return self._home
+
+    @property
     def pid(self) -> int:
         """Its process."""
         return self._process.pid

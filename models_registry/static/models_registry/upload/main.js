@@ -19,6 +19,7 @@ class UploadPage {
     this.senders = new Map(); // key -> Sender
     this.rows = new Map(); // key -> Row
     this.isPolling = false;
+    this.suggested = "";
     this.isStale = false; // something happened since the server was asked last
     this.#listen();
     if (this.importId) this.refresh();
@@ -189,6 +190,7 @@ class UploadPage {
     outcome.textContent = OUTCOMES[found.status]?.(found) ?? "";
     outcome.classList.toggle("upload-bad", found.status === "failed");
     this.find("done").hidden = found.status !== "done";
+    this.find("list").classList.toggle("upload-settled", found.status === "done");
     this.form.hidden = ["importing", "done"].includes(found.status);
     this.find("drop").hidden = this.form.hidden;
   }
@@ -230,8 +232,10 @@ class UploadPage {
   #suggest() {
     const field = this.form.elements.slug;
     const weights = [...this.files.values()].find((one) => one.part === "weights");
-    const name = weights?.filename ?? [...this.senders.values()][0]?.file.name ?? "";
-    if (!field.value && name) field.value = suggestId(name);
+    const name = weights?.filename ?? [...this.senders.values()].at(-1)?.file.name ?? "";
+    // What somebody typed stays.
+    if (!name || (field.value && field.value !== this.suggested)) return;
+    field.value = this.suggested = suggestId(name);
   }
 
   say(words) {
