@@ -111,6 +111,11 @@ def _handler_of(provider: FakeProvider) -> type[BaseHTTPRequestHandler]:
                     self._answer(provider.document())
                 case "/keys":
                     self._answer(json.loads(jwks("rsa", "p256", "ed25519")))
+                case path if path.startswith("/authorize?"):
+                    self.send_response(302)
+                    self.send_header("Location", provider.authorize(provider.issuer + path))
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
                 case "/userinfo":
                     self._answer(provider.userinfo(self.headers.get("Authorization", "")))
                 case _:
