@@ -28,7 +28,13 @@ def test_every_setting_is_in_a_table_and_every_row_is_a_setting() -> None:
     told = set(
         re.findall(
             r"LLAMERO_[A-Z_]*[A-Z]",
-            _tables("README.md", "docs/nodes.md", "docs/people.md", "docs/sign-in.md"),
+            _tables(
+                "README.md",
+                "docs/nodes.md",
+                "docs/people.md",
+                "docs/registry.md",
+                "docs/sign-in.md",
+            ),
         )
     )
     assert told == read
