@@ -25,7 +25,8 @@ class LinesField(forms.CharField):
 
 
 def _help(name: str) -> Any:
-    return TokenIssuer._meta.get_field(name).help_text
+    field: Any = TokenIssuer._meta.get_field(name)
+    return field.help_text
 
 
 def _json_field(name: str) -> forms.JSONField:

@@ -87,7 +87,7 @@ def leave(request: HttpRequest) -> HttpResponse:
     """Sign out of the admin; who came from the provider is sent there to sign out, too."""
     came_from_provider = settings.SIGN_IN.is_on and _MARK in request.session
     log_out = admin.site.admin_view(admin.site.logout, cacheable=True)
-    response: HttpResponse = log_out(request)  # type: ignore[assignment]
+    response: HttpResponse = log_out(request)
     if not came_from_provider or request.user.is_authenticated:
         return response
     try:
