@@ -96,6 +96,16 @@ def test_files_have_a_cap_of_their_own(port: int, size: int, is_chunked: bool) -
         assert str(size).encode() in answer[1]
 
 
+@pytest.mark.parametrize("name", [b"", b"x", b"0" * 47, b"0" * 48 + b"/x", b"../" + b"0" * 48])
+def test_a_piece_for_an_upload_that_cannot_be_is_refused_before_it_comes(
+    port: int, name: bytes
+) -> None:
+    head = b"PATCH /v1/model-uploads/" + name + b" HTTP/1.1\r\nHost: a\r\n"
+    answer, body = exchange(port, head + b"Content-Length: 90000\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 404 Not Found")
+    assert json.loads(body)["error"]["code"] == "upload_not_found"
+
+
 def test_a_body_that_is_too_large_is_not_asked_for(port: int) -> None:
     expecting = HEAD + b"Expect: 100-continue\r\n"
     head, body = exchange(port, expecting + b"Content-Length: 100001\r\n\r\n")
