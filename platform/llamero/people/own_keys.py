@@ -36,7 +36,7 @@ def find_own_key(user: User, key_id: int) -> ApiKey | None:
 def room_for_keys(user: User) -> int:
     """Tell how many more keys a user may make."""
     ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=timezone.now())
-    num_alive = ApiKey.objects.filter(user=user).exclude(ended).count()
+    num_alive = ApiKey.objects.filter(user=user, issuer=None).exclude(ended).count()
     return max(0, settings.OWN_KEYS.most - num_alive)
 
 

@@ -17,6 +17,7 @@ from llamero.accounts.models import ApiKey
 from llamero.accounts.services import (
     IssuedKey,
     KeyHasEnded,
+    KeyHasNoText,
     revoke_api_keys,
     rotate_api_key,
     switch_api_keys,
@@ -80,6 +81,8 @@ def rotate_key(request: HttpRequest, key_id: int) -> HttpResponse:
         issued = rotate_api_key(key=key, grace=form.grace)
     except KeyHasEnded:
         return _show(request, problem="This key was revoked, and stays so.")
+    except KeyHasNoText:
+        return _show(request, problem="This key has no text: your signed tokens open it.")
     return _show_once(request, issued, "Your key's new text")
 
 
