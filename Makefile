@@ -62,6 +62,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/engine_step.py "$$($(BIN)/python -c 'from tests.models import fetch_smollm2; print(fetch_smollm2())')"
 	$(BIN)/python benchmarks/relay_overhead.py
 	$(BIN)/python benchmarks/gateway_stream.py
+	$(BIN)/python benchmarks/limits_overhead.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

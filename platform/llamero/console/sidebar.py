@@ -23,6 +23,7 @@ ICONS = {
     "StoredResponse": "chat",
     "StoredFile": "description",
     "Batch": "stacks",
+    "LimitSet": "speed",
     "UsageHour": "bar_chart",
     "LedgerRow": "receipt_long",
     "UsageAlert": "notifications",
