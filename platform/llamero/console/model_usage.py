@@ -31,6 +31,6 @@ def show_model_usage(request: HttpRequest, pk: int) -> HttpResponse:
     spans = [
         ("Last 24 hours", sum_usage(subject, now - timedelta(days=1))),
         ("Last 30 days", sum_usage(subject, now - timedelta(days=30))),
-        ("Ever", UsageSum(**{name: count or 0 for name, count in found.items()})),
+        ("Ever", UsageSum(*(found[name] or 0 for name in _COUNTS))),
     ]
     return render(request, "console/model_usage.html", {"spans": spans})
