@@ -5,6 +5,7 @@ again until they are dropped here, so that one who dies between the two costs no
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from inference.relay.connect import SyncRedis
 from inference.relay.keys import USAGE
@@ -39,7 +40,7 @@ class UsageRecord:
 
 def read_records(redis: SyncRedis, *, limit: int, after: str = "") -> list[UsageRecord]:
     """Give the oldest records that wait, or the oldest after an entry."""
-    found = redis.xrange(USAGE, min=f"({after}" if after else "-", count=limit)
+    found: Any = redis.xrange(USAGE, min=f"({after}" if after else "-", count=limit)
     return [_read_record(entry.decode(), fields) for entry, fields in found]
 
 

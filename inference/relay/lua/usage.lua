@@ -1,4 +1,4 @@
--- What a job used, and the one record of it for the ledger. Both are told by the script that ends it.
+-- What a job used, and the one record of it for the ledger: both told by the script that ends it.
 
 local BILL_THAT_KEEPS_TEXT = '^{"text_days":'
 
@@ -30,10 +30,10 @@ end
 
 local function read_usage(job, event)
   local told = cjson.decode(event)
-  local usage = { cached = 0, reasoning = 0, finish = 'error', error = '' }
+  local usage = { cached = 0, reasoning = 0, finish = 'error', error = '', answer_ms = 0 }
   if told[1] == 'd' then
     usage.finish, usage.prompt, usage.cached, usage.completion = told[2], told[3], told[4], told[5]
-    usage.reasoning = told[11] or 0
+    usage.reasoning, usage.answer_ms = told[11] or 0, told[7][2]
     -- Stopped before anything of its prompt was there.
     if usage.finish == 'cancelled' and told[4] + told[5] + told[7][3] == 0 then usage.prompt = 0 end
   else
@@ -57,7 +57,7 @@ local function usage_of(job, event)
   if is_read then return usage end
   redis.log(redis.LOG_WARNING, 'the usage of job ' .. job .. ' cannot be read: ' .. tostring(usage))
   return { prompt = 0, cached = 0, completion = 0, reasoning = 0, finish = 'error',
-    error = 'usage_unreadable' }
+    error = 'usage_unreadable', answer_ms = 0 }
 end
 
 -- The words of an answer, as far as they were told.
@@ -78,10 +78,14 @@ local function note_usage(job, usage)
   local bill = fields[1]
   if not bill then return end
   local answer = string.find(bill, BILL_THAT_KEEPS_TEXT) and told_text(job) or ''
+  -- Who does not stream is told all at the end; the engine knows how long the answer took.
+  local ended = now()
+  local first_at = tonumber(fields[6] or ended)
+  if usage.answer_ms > 0 then first_at = math.min(first_at, ended - usage.answer_ms / 1000) end
   redis.call('XADD', USAGE, '*', 'job', job, 'bill', bill, 'deployment', fields[2],
     'replica', fields[3] or '', 'node', fields[4] or '', 'prompt', usage.prompt,
     'cached', usage.cached, 'completion', usage.completion, 'reasoning', usage.reasoning,
     'finish', usage.finish, 'error', usage.error, 'arrived', fields[5],
-    'first_at', fields[6] or '', 'ended', exact(now()), 'answer', answer)
+    'first_at', fields[6] and exact(first_at) or '', 'ended', exact(ended), 'answer', answer)
 end
 

@@ -1,7 +1,7 @@
 """Amounts of money that no database rounds."""
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
@@ -11,7 +11,14 @@ MONEY_DECIMALS = PRICE_DECIMALS + 6
 TOKENS_OF_A_PRICE = 10**6
 
 
-class MoneyField(models.BigIntegerField):  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    # What the column holds is no concern of those who use it.
+    _Whole = models.Field[Any, Any]
+else:
+    _Whole = models.BigIntegerField
+
+
+class MoneyField(_Whole):
     """A Decimal with ten places, kept as a whole number of the last of them.
 
     SQLite would make a floating-point number of a decimal. The sum of a column is exact too, up to

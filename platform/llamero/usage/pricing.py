@@ -25,7 +25,7 @@ class TokenPrices(NamedTuple):
 
 def find_cost(price: ModelPrice, num_prompt: int, num_cached: int, num_completion: int) -> Decimal:
     """Give what a job costs; cached tokens are some of the prompt's."""
-    amount = (
+    amount: Decimal = (
         (num_prompt - num_cached) * price.input
         + num_cached * price.effective_cached_input
         + num_completion * price.output
@@ -55,4 +55,5 @@ def find_token_prices(model_id: int) -> TokenPrices | None:
     if price is None:
         return None
     amounts = (price.input, price.effective_cached_input, price.output)
-    return TokenPrices(*(int(one * TINY / TOKENS_OF_A_PRICE) for one in amounts), price.currency)
+    tiny = [int(one * TINY / TOKENS_OF_A_PRICE) for one in amounts]
+    return TokenPrices(tiny[0], tiny[1], tiny[2], price.currency)

@@ -121,17 +121,19 @@ def _query(period: Period, groups: Sequence[Group], subject: Subject) -> QuerySe
         else:
             columns.append(f"{group}_id")
     sums = {f"sum_{name}": Sum(name) for name in COUNTS}
-    return hours.values(*columns, "currency").annotate(**sums)
+    found: QuerySet[Any, Any] = hours.values(*columns, "currency").annotate(**sums)
+    return found
 
 
 def _make_line(
     row: Mapping[str, Any], groups: Sequence[Group], names: Mapping[Group, Mapping[int, str]]
 ) -> ReportLine:
     subjects = [group for group in groups if not group.is_time]
+    sums: dict[str, Any] = {name: row[f"sum_{name}"] or 0 for name in COUNTS}
     return ReportLine(
         time=row.get("time"),
         ids={group: row[f"{group}_id"] for group in subjects},
         names={group: names[group].get(row[f"{group}_id"], "") for group in subjects},
         currency=row["currency"],
-        **{name: row[f"sum_{name}"] or 0 for name in COUNTS},
+        **sums,
     )

@@ -113,7 +113,8 @@ def _sum_ledger(subject: Subject, since: datetime) -> UsageSum:
 
 def _aggregate(rows: QuerySet[Any], **sums: Any) -> UsageSum:
     found = rows.aggregate(**sums, cost=Sum("cost"), **{name: Sum(name) for name in _TOKENS})
-    return UsageSum(**{name: value or 0 for name, value in found.items()})
+    told: dict[str, Any] = {name: value or 0 for name, value in found.items()}
+    return UsageSum(**told)
 
 
 def _sum_rows(subject: Subject, since: datetime, records: list[UsageRecord]) -> UsageSum:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.events import Done, Failed, FinishReason, Started, Vectors
+from inference.protocol.events import Done, Failed, FinishReason, Started, Timings, Tokens, Vectors
 from inference.protocol.jobs import EmbeddingJob
 from inference.relay import keys
 from inference.relay.reaper import ReplicaEnd, reap, sweep
@@ -53,6 +53,14 @@ async def test_a_job_that_ended_well_leaves_what_its_engine_counted(client, job,
     assert record.num_completion_tokens == 2
     assert (record.finish_reason, record.error_code) == ("length", "")
     assert record.arrived_at <= record.first_at <= record.ended_at <= time.time() + 1
+
+
+async def test_an_answer_that_came_at_once_began_when_its_engine_says(client, job, jobs):
+    jobs.take("chat-1")
+    done = Done(FinishReason.LENGTH, 4, 0, 2, timings=Timings(5.0, 40.0, 4))
+    tell(client, job, Tokens("t1 t2 ", (1, 2)), done)
+    record = only_record(client)
+    assert record.ended_at - record.first_at == pytest.approx(0.04, abs=0.001)
 
 
 async def test_a_record_stays_until_it_is_dropped(client, job, jobs):

@@ -57,7 +57,7 @@ class LinesField(forms.JSONField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Tell whether they are others."""
-        return (initial or []) != self.to_python(data)
+        return bool((initial or []) != self.to_python(data))
 
 
 class UsageAlertForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -85,7 +85,7 @@ class UsageReportAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 def _refuse(form: ReportForm) -> HttpResponse:
-    text = " ".join(error for errors in form.errors.values() for error in errors)
+    text = " ".join(str(error) for errors in form.errors.values() for error in errors)
     return HttpResponse(text, status=400, content_type="text/plain; charset=utf-8")
 
 

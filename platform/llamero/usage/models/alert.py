@@ -48,7 +48,7 @@ def _default_shares() -> list[int]:
     return [80, 100]
 
 
-def _target(to: str) -> "models.ForeignKey":
+def _target(to: str) -> "models.ForeignKey[Any, Any]":
     return models.ForeignKey(
         to, on_delete=models.CASCADE, null=True, blank=True, related_name="usage_alerts"
     )

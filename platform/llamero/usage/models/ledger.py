@@ -1,5 +1,7 @@
 """The ledger: one row for each job that has ended."""
 
+from typing import Any
+
 from django.db import models
 
 from llamero.usage.money import MoneyField
@@ -8,15 +10,15 @@ NO_ONE = 0
 """In place of the number of a key, user, team, model or version, where there was none."""
 
 
-def id_field() -> "models.BigIntegerField":
+def id_field() -> "models.BigIntegerField[Any, Any]":
     return models.BigIntegerField(default=NO_ONE, editable=False)
 
 
-def name_field(length: int) -> "models.CharField":
+def name_field(length: int) -> "models.CharField[Any, Any]":
     return models.CharField(max_length=length, blank=True, editable=False)
 
 
-def count_field() -> "models.BigIntegerField":
+def count_field() -> "models.BigIntegerField[Any, Any]":
     return models.BigIntegerField(default=0, editable=False)
 
 

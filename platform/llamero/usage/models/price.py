@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -17,7 +18,9 @@ _CURRENCY = RegexValidator(
 )
 
 
-def _price(name: str, help_text: str = "", *, is_optional: bool = False) -> "models.DecimalField":
+def _price(
+    name: str, help_text: str = "", *, is_optional: bool = False
+) -> "models.DecimalField[Any, Any]":
     return models.DecimalField(
         name,
         max_digits=14,
@@ -73,7 +76,8 @@ class ModelPrice(models.Model):
     @property
     def effective_cached_input(self) -> Decimal:
         """What a million cached prompt tokens cost."""
-        return self.input if self.cached_input is None else self.cached_input
+        cached: Decimal | None = self.cached_input
+        return Decimal(self.input) if cached is None else cached
 
     @property
     def has_begun(self) -> bool:
