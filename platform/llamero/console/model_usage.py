@@ -27,10 +27,11 @@ def show_model_usage(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponse("")
     now, subject = timezone.now(), Subject(model_id=pk)
     hours = UsageHour.objects.filter(model_id=pk)
-    found: dict[str, Any] = hours.aggregate(**{one: Sum(one) for one in _COUNTS})
+    sums: dict[str, Any] = hours.aggregate(**{one: Sum(one) for one in _COUNTS})
+    counts: dict[str, Any] = {name: count or 0 for name, count in sums.items()}
     spans = [
         ("Last 24 hours", sum_usage(subject, now - timedelta(days=1))),
         ("Last 30 days", sum_usage(subject, now - timedelta(days=30))),
-        ("Ever", UsageSum(*(found[name] or 0 for name in _COUNTS))),
+        ("Ever", UsageSum(**counts)),
     ]
     return render(request, "console/model_usage.html", {"spans": spans})
