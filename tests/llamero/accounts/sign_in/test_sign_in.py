@@ -39,7 +39,7 @@ def config(provider: FakeProvider, settings: Any) -> SignInSettings:
         name="Acme",
         staff_groups=frozenset({"llm-staff"}),
         superuser_groups=frozenset({"llm-root"}),
-        group_map=(("llm-staff", "Operators"), ("https://acme/x", "Auditors")),
+        group_map=(("llm-staff", "Crew"), ("https://acme/x", "Readers")),
     )
     return settings.SIGN_IN
 
@@ -67,14 +67,14 @@ def assert_refused(answer: HttpResponse, client: Client, why: str) -> None:
 def test_who_is_in_a_group_that_may_enter_is_made_a_user_and_signed_in(
     provider: FakeProvider, client: Client
 ) -> None:
-    Group.objects.create(name="Operators")
-    Group.objects.create(name="Auditors")
+    Group.objects.create(name="Crew")
+    Group.objects.create(name="Readers")
     answer = sign_in(provider, client, "/admin/accounts/apikey/")
     assert (answer.status_code, answer["Location"]) == (302, "/admin/accounts/apikey/")
     user = User.objects.get()
     assert (user.username, user.is_staff, user.is_superuser) == ("ada", True, False)
     assert not user.has_usable_password()
-    assert [group.name for group in user.groups.all()] == ["Operators"]
+    assert [group.name for group in user.groups.all()] == ["Crew"]
     assert is_inside(client)
     assert client.session.get_expiry_age() <= 12 * 3600
     assert client.cookies[views.COOKIE].value == ""
@@ -102,7 +102,7 @@ def test_what_the_id_token_lacks_userinfo_tells(provider: FakeProvider, client: 
 
 def test_rights_follow_groups_at_each_sign_in(provider: FakeProvider, client: Client) -> None:
     own = Group.objects.create(name="Chosen here")
-    Group.objects.create(name="Operators")
+    Group.objects.create(name="Crew")
     sign_in(provider, client)
     user = User.objects.get()
     user.groups.add(own)
