@@ -60,14 +60,14 @@ class HubForm(WishForm):
 
     repository = forms.CharField(max_length=200, widget=forms.HiddenInput)
     revision = forms.CharField(max_length=200, widget=forms.HiddenInput)
-    files = forms.MultipleChoiceField(
+    names = forms.MultipleChoiceField(
         label="Files", widget=UnfoldAdminCheckboxSelectMultipleWidget(), choices=()
     )
-    field_order = ("repository", "revision", "files", "model")
+    field_order = ("repository", "revision", "names", "model")
 
     def __init__(self, *args: Any, choices: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["files"].choices = choices  # type: ignore[attr-defined]
+        self.fields["names"].choices = choices  # type: ignore[attr-defined]
 
 
 def _read_line(url: str, sha256: str = "", *more: str) -> FetchedFile:

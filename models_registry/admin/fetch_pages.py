@@ -88,11 +88,11 @@ class HubPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-ar
         """Begin, and go where it can be watched."""
         assert self.repository is not None, "files can only be chosen of what was found"
         try:
-            files = choose_files(self.repository, form.cleaned_data["files"])
+            files = choose_files(self.repository, form.cleaned_data["names"])
         except FetchRefused as error:
-            form.add_error("files", str(error))
+            form.add_error("names", str(error))
             return self.form_invalid(form)
-        return begin_fetch(self.request, form, files, "files") or self.form_invalid(form)
+        return begin_fetch(self.request, form, files, "names") or self.form_invalid(form)
 
 
 def begin_fetch(

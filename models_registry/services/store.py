@@ -158,15 +158,12 @@ def remove_unused_files() -> int:
 
 def _unused_files() -> QuerySet[ModelFile]:
     # Subqueries, since rows of an outer join cannot be locked.
-    users = (
-        VersionFile.objects.values("file"),
-        DeploymentAdapter.objects.values("file"),
-        Upload.objects.exclude(stored_file=None).values("stored_file"),
+    expected = Upload.objects.exclude(stored_file=None).values("stored_file")
+    return (
+        ModelFile.objects.exclude(pk__in=VersionFile.objects.values("file"))
+        .exclude(pk__in=DeploymentAdapter.objects.values("file"))
+        .exclude(pk__in=expected)
     )
-    unused = ModelFile.objects.all()
-    for used in users:
-        unused = unused.exclude(pk__in=used)
-    return unused
 
 
 def _remove_orphans() -> int:

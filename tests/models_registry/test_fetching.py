@@ -272,7 +272,7 @@ def test_the_hubs_page(admin_client: Client, hub: Hub, monkeypatch: pytest.Monke
     page = admin_client.get(url, {"repository": REPOSITORY})
     assert "2 shards" in page.text
     assert "README" not in page.text
-    chosen = {"repository": REPOSITORY, "revision": "main", "slug": "tiny", "files": "tiny.gguf"}
+    chosen = {"repository": REPOSITORY, "revision": "main", "slug": "tiny", "names": "tiny.gguf"}
     answer = admin_client.post(url, chosen)
     model_import = ModelImport.objects.get()
     assert answer.url.endswith(f"/upload/?import={model_import.id}")

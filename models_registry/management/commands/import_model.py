@@ -49,7 +49,7 @@ class Command(BaseCommand):
         try:
             version = self._import(slug, options)
             self.stdout.write(f"{version} is ready.")
-            if options["deploy"]:
+            if options["deploy"] and version is not None:
                 self.stdout.write(f"Deployed {create_deployment(model=version.model)}.")
         except FetchRefused as error:
             raise CommandError(str(error)) from error
