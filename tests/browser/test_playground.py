@@ -65,6 +65,7 @@ def test_all_works_by_the_keyboard_alone(playground: Page) -> None:
 
     expect(playground.locator(".message-assistant .message-stats")).to_contain_text("stopped")
     expect(prompt).to_be_focused()
+    expect(playground.get_by_role("button", name="Regenerate")).to_be_visible()
     playground.keyboard.press("Shift+Tab")
     playground.keyboard.press("Shift+Tab")
     expect(playground.get_by_role("button", name="Regenerate")).to_be_focused()
