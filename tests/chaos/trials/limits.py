@@ -74,7 +74,7 @@ def _tokens_of(record: UsageRecord) -> int:
     return record.num_prompt_tokens + record.num_completion_tokens
 
 
-def _held(lab: Lab) -> list[bytes]:
+def _held(lab: Lab) -> list[bytes | str]:
     patterns = ("lm:hold:*", "lm:held:*", "lm:holds", "lm:count:open:*")
     return [key for pattern in patterns for key in lab.redis.keys(pattern)]
 
