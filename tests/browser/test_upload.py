@@ -86,6 +86,7 @@ def came_whole(gateway: Gateway, model: Path) -> bool:
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in found] == [wanted]
 
 
+@pytest.mark.slow
 def test_an_upload_survives_a_reload_and_a_restart(
     page: Page, complaints: Complaints, gateway: Gateway, model: Path
 ) -> None:
