@@ -6,7 +6,9 @@ from inference.protocol.names import broker_url
 from llamero.accounts.networks import read_trusted_proxies
 from llamero.accounts.peppers import read_peppers
 from llamero.accounts.sign_in.config import SignInSettings, read_group_map
+from llamero.console.theme import UNFOLD as UNFOLD
 from llamero.env import BASE_DIR, env, read_home
+from llamero.logs import build_logging
 from llamero.people.own_key_rules import OwnKeyRules
 from llamero.secret_files import read_or_make_secret
 from llamero.sockets import valkey_socket
@@ -394,53 +396,5 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [],
 }
 
-UNFOLD = {
-    "SITE_TITLE": "Llamero",
-    "SITE_HEADER": "Llamero",
-    "SITE_SUBHEADER": "Models, served",
-    "SITE_ICON": "/static/llamero/logo.svg",
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": "/static/llamero/logo.svg"},
-    ],
-    "STYLES": ["/static/llamero/admin.css"],
-    "SCRIPTS": ["/static/llamero/select_names.js"],
-    "SHOW_HISTORY": True,
-    "SHOW_VIEW_ON_SITE": False,
-    "DASHBOARD_CALLBACK": "llamero.console.dashboard.add_overview",
-    "SIDEBAR": {
-        "show_search": True,
-        "show_all_applications": False,
-        "navigation": "llamero.console.sidebar.build_navigation",
-    },
-}
-
-# --- Logs: one line an event to the error stream; never bodies, keys or prompts ---
-LOG_LEVEL = env.str("LLAMERO_LOG_LEVEL", default="INFO")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {
-        "request_id": {"()": "llamero.request_ids.AddRequestId"},
-        "failures": {"()": "llamero.failures.OnlyFailures"},
-    },
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(request_id)s%(message)s"}
-    },
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "formatter": "line",
-            "filters": ["request_id"],
-        }
-    },
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {
-        # Django's own handlers would print a second time.
-        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
-        "django.server": {"handlers": [], "propagate": True},
-        # The access log has each answer.
-        "django.request": {"filters": ["failures"]},
-        "daphne": {"level": "WARNING"},
-        "kombu": {"level": "WARNING"},
-    },
-}
+# --- Logs ---
+LOGGING = build_logging(env.str("LLAMERO_LOG_LEVEL", default="INFO"))

@@ -54,7 +54,11 @@ def run_control_worker(name: str) -> int:
     )
     # Apart, so that neither waits for the other: a long queue of records, or a slow webhook.
     alerts = AlertWatch()
-    ledger = ControlLoop(connect(settings.REDIS_URL, max_connections=2), (move_records, alerts.watch_alerts), "ledger")
+    ledger = ControlLoop(
+        connect(settings.REDIS_URL, max_connections=2),
+        (move_records, alerts.watch_alerts),
+        "ledger",
+    )
     batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
     live = {**loop.live, **ledger.live, **batches.live, "tasks": tasks.judge}
     open_health_port(live, {**loop.ready, **ledger.ready})

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from inference.protocol.errors import EngineError, ErrorCode
+from inference.protocol.errors import ErrorCode
 from inference.protocol.events import Event, Failed
 from inference.protocol.jobs import Job
 from inference.protocol.replicas import ModelFacts, ReplicaStatus
@@ -20,7 +20,6 @@ from inference.relay.conversations import ConversationRelay
 from inference.relay.frames import EventFrame
 from inference.relay.gateway import (
     POLL_EVENTS,
-    Admission,
     GatewayRelay,
     SpareView,
     broker_unavailable,
@@ -34,6 +33,7 @@ from llamero.dispatch.questions import Questions
 from llamero.dispatch.rights import Rights
 from llamero.dispatch.statuses import Statuses
 from llamero.dispatch.stream import JobStream
+from llamero.dispatch.submitter import Submitter
 from llamero.dispatch.tickets import TicketOffice, send_ticket
 from llamero.dispatch.wakening import Wakening
 from llamero.dispatch.watcher import Watcher
@@ -81,6 +81,14 @@ class Dispatcher:
             self._relay, self.gateway_id, self._streams, self._farewells, self._tickets
         )
         self._rights = Rights(self._streams, self._farewells)
+        self._submitter = Submitter(
+            self._relay,
+            self._streams,
+            self._follow,
+            farewells=self._farewells,
+            tickets=self._tickets,
+            watcher=self._watcher,
+        )
         self._subscriber = Subscriber(
             redis_url,
             self.gateway_id,
@@ -171,43 +179,9 @@ class Dispatcher:
         await self._link()
         return await self._wakening.retry(
             job.deployment,
-            lambda: self._submit_once(job, max_queue, max_owner_queue, bill, meter),
+            lambda: self._submitter.submit(job, max_queue, max_owner_queue, bill, meter),
             deadline=job.deadline,
         )
-
-    async def _submit_once(
-        self,
-        job: Job,
-        max_queue: int,
-        max_owner_queue: int | None,
-        bill: bytes,
-        meter: Meter | None,
-    ) -> JobStream:
-        # Known here before it is known there: its first event may come before the answer.
-        stream = self._follow(job)
-        submission = self._relay.submit(
-            job, max_queue=max_queue, max_owner_queue=max_owner_queue, bill=bill, meter=meter
-        )
-        call = asyncio.get_running_loop().create_task(submission)
-        try:
-            admission = await asyncio.shield(call)
-        except asyncio.CancelledError:
-            call.add_done_callback(lambda done: self._forsake(stream, done))
-            raise
-        except EngineError as error:
-            self._streams.discard(stream)
-            if error.code is ErrorCode.BROKER_UNAVAILABLE:
-                # The server may have read the call all the same.
-                self._farewells.cancel(job, is_abandoned=True)
-            raise
-        stream.num_ahead, stream.wait_seconds = admission.num_ahead, admission.wait_seconds
-        stream.readings = admission.readings
-        stream.is_submitted = True
-        if admission.ticket_for:
-            self._tickets.send(admission.ticket_for)
-        if admission.has_spare:
-            self._watcher.expect_start(stream)
-        return stream
 
     def leave(self, jobs: Sequence[Job]) -> None:
         """Let go of jobs that are not submitted, and of what a meter took for them."""
@@ -389,13 +363,6 @@ class Dispatcher:
             self._farewells.release(stream.job.id)
         else:
             self._farewells.cancel(stream.job, is_abandoned=True)
-
-    def _forsake(self, stream: JobStream, call: asyncio.Task[Admission]) -> None:
-        """Take back a job whose submitter left before the answer came."""
-        self._streams.discard(stream)
-        if not call.cancelled():
-            call.exception()
-        self._farewells.cancel(stream.job, is_abandoned=True)
 
 
 async def _read_spent(counter: Counter, since: int) -> int:

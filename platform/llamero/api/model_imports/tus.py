@@ -66,7 +66,7 @@ def read_chunk(request: HttpRequest) -> Chunk:
     return Chunk(
         offset=_read_count(request, "Upload-Offset"),
         num_bytes=int(length) if length.isdecimal() else 0,
-        content=request,  # type: ignore[arg-type]
+        content=request,
         algorithm=algorithm,
         digest=digest,
     )

@@ -17,7 +17,8 @@ from llamero.api.openapi import (
     fields,
 )
 from llamero.api.openapi.examples import example_of, model_of
-from llamero.api.openapi.operations import BELOW_A_MODEL, TAGS, Operation, operation_of
+from llamero.api.openapi.operation import Operation
+from llamero.api.openapi.operations import BELOW_A_MODEL, TAGS, operation_of
 from llamero.api.openapi.shapes import TEXT, Schema, ref, shape
 from llamero.api.paths import Dialect
 

@@ -1,9 +1,7 @@
 """What each route does and answers. Whoever adds a route adds it here: a test looks."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.views import APIView
 
 from llamero.api.anthropic.views import CountTokensView, MessagesView
@@ -27,12 +25,12 @@ from llamero.api.openai.completions import CompletionsView
 from llamero.api.openai.embeddings import EmbeddingsView
 from llamero.api.openai.models import ModelListView, ModelView
 from llamero.api.openapi.answers_batches import UPLOAD
+from llamero.api.openapi.operation import Operation, header, paged, query
 from llamero.api.openapi.shapes import (
     ANY_OBJECT,
     COUNT,
     FLAG,
     TEXT,
-    Schema,
     either,
     list_of,
     one_of,
@@ -46,64 +44,26 @@ from llamero.api.responses.stored import CancelView, InputItemsView, ResponseVie
 from llamero.api.runs import RunEventsView, RunView
 from llamero.api.usage import UsageView
 
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One method of one view.
-
-    ``answer`` and ``event`` name components: of a whole answer, and of each event of a stream.
-    ``media_type`` is of an answer that is no JSON. With neither the answer is empty. ``form``
-    is a body that is a form. ``error`` is what failures look like where the route's dialect does
-    not say it.
-    """
-
-    summary: str
-    tag: str
-    answer: Schema | None = None
-    event: Schema | None = None
-    media_type: str = ""
-    body: Schema | None = None
-    form: Schema | None = None
-    error: Schema | None = None
-    parameters: tuple[OpenApiParameter, ...] = ()
-
-
-def _query(name: str, description: str, schema: Schema = TEXT) -> OpenApiParameter:
-    return OpenApiParameter(name, schema, OpenApiParameter.QUERY, description=description)
-
-
-def _header(name: str, description: str, schema: Schema = TEXT) -> OpenApiParameter:
-    return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=description)
-
-
-def _paged(most: int) -> tuple[OpenApiParameter, ...]:
-    return (
-        _query("limit", f"How many, up to {most}.", COUNT),
-        _query("after", "Those after this one."),
-        _query("order", "`desc`, the newest first, or `asc`."),
-    )
-
-
-_MODEL = _query("model", "The model, where neither the path nor the body names one.")
-_KEY = _header(
+_MODEL = query("model", "The model, where neither the path nor the body names one.")
+_KEY = header(
     "Idempotency-Key",
     "One answer per key: sent again, it is repeated.",
     TEXT | {"pattern": "^[!-~]{1,255}$"},
 )
-_RESUMABLE = _header(
+_RESUMABLE = header(
     "X-Llamero-Resumable",
     "`true`: the stream outlives its connection, and can be resumed.",
     one_of("true", "false"),
 )
-_CONVERSATION = _header(
+_CONVERSATION = header(
     "X-Conversation-Id", "The stream can be resumed, and is the last one of this name."
 )
-_TUS = _header("Tus-Resumable", "The version of tus.", one_of("1.0.0"))
-_LAST_EVENT = _header("Last-Event-ID", "The id of the last event the client has.")
+_TUS = header("Tus-Resumable", "The version of tus.", one_of("1.0.0"))
+_LAST_EVENT = header("Last-Event-ID", "The id of the last event the client has.")
 _POSTED = (_KEY,)
 _STREAMED = (_KEY, _RESUMABLE, _CONVERSATION)
-_NAMED = _query("conv_id", "The name that the client chose.")
-_VERSION = _header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
+_NAMED = query("conv_id", "The name that the client chose.")
+_VERSION = header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
 _ANY_ERROR = either(ref("Error"), ref("AnthropicError"))
 _ANTHROPIC_POSTED = (_KEY, _VERSION)
 
@@ -189,8 +149,8 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         ref("Response"),
         ref("ResponseEvent"),
         parameters=(
-            _query("stream", "`true`: its events.", FLAG),
-            _query("starting_after", "The number of the last event the client has.", COUNT),
+            query("stream", "`true`: its events.", FLAG),
+            query("starting_after", "The number of the last event the client has.", COUNT),
             _LAST_EVENT,
         ),
     ),
@@ -205,10 +165,10 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         _RESPONSES,
         ref("ResponseItems"),
         parameters=(
-            _query("limit", "How many, up to 100.", COUNT),
-            _query("order", "`desc`, the newest first, or `asc`."),
-            _query("after", "The items after this one."),
-            _query("before", "The items before this one."),
+            query("limit", "How many, up to 100.", COUNT),
+            query("order", "`desc`, the newest first, or `asc`."),
+            query("after", "The items after this one."),
+            query("before", "The items before this one."),
         ),
     ),
     (CompletionsView, "POST"): Operation(
@@ -257,9 +217,9 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         error=_ANY_ERROR,
         parameters=(
             _VERSION,
-            _query("limit", "Anthropic's: how many.", COUNT),
-            _query("after_id", "Anthropic's: the models after this one."),
-            _query("before_id", "Anthropic's: the models before this one."),
+            query("limit", "Anthropic's: how many.", COUNT),
+            query("after_id", "Anthropic's: the models after this one."),
+            query("before_id", "Anthropic's: the models before this one."),
         ),
     ),
     (ModelView, "GET"): Operation(
@@ -282,13 +242,13 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "List the slots of a model's replicas.",
         _SERVER,
         ref("Slots"),
-        parameters=(_MODEL, _query("fail_on_no_slot", "Anything: 503 where no slot is free.")),
+        parameters=(_MODEL, query("fail_on_no_slot", "Anything: 503 where no slot is free.")),
     ),
     (SlotView, "POST"): Operation(
         "Refused: slots are not shared.",
         _SERVER,
         body=ANY_OBJECT,
-        parameters=(_MODEL, _query("action", "save, restore or erase.")),
+        parameters=(_MODEL, query("action", "save, restore or erase.")),
     ),
     (AdaptersView, "GET"): Operation(
         "List the adapters that requests may choose.",
@@ -322,7 +282,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "List files.",
         _BATCHES,
         ref("FileList"),
-        parameters=(*_paged(10_000), _query("purpose", "`batch` or `batch_output`.")),
+        parameters=(*paged(10_000), query("purpose", "`batch` or `batch_output`.")),
     ),
     (FileView, "GET"): Operation("Describe a file.", _BATCHES, ref("File")),
     (FileView, "DELETE"): Operation("Delete a file.", _BATCHES, ref("DeletedFile")),
@@ -336,7 +296,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         parameters=_POSTED,
     ),
     (BatchesView, "GET"): Operation(
-        "List batches.", _BATCHES, ref("BatchList"), parameters=_paged(100)
+        "List batches.", _BATCHES, ref("BatchList"), parameters=paged(100)
     ),
     (BatchView, "GET"): Operation("Tell how far a batch is.", _BATCHES, ref("Batch")),
     (CancelBatchView, "POST"): Operation(
@@ -347,15 +307,15 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         _IMPORTS,
         parameters=(
             _TUS,
-            _header("Upload-Length", "How many bytes the file has.", COUNT),
-            _header("Upload-Metadata", "`filename`, `sha256`, `import`, `model`; in base64."),
+            header("Upload-Length", "How many bytes the file has.", COUNT),
+            header("Upload-Metadata", "`filename`, `sha256`, `import`, `model`; in base64."),
         ),
     ),
     (UploadsView, "GET"): Operation(
         "Tell whether a file of some size may be here already.",
         _IMPORTS,
         ref("ModelUploadSize"),
-        parameters=(_query("size", "The file's size in bytes.", COUNT),),
+        parameters=(query("size", "The file's size in bytes.", COUNT),),
     ),
     (UploadView, "GET"): Operation("Describe an upload.", _IMPORTS, ref("ModelUpload")),
     (UploadView, "PATCH"): Operation(
@@ -363,8 +323,8 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         _IMPORTS,
         parameters=(
             _TUS,
-            _header("Upload-Offset", "Where the piece begins.", COUNT),
-            _header("Upload-Checksum", "`sha256` or `sha1`, and the piece's digest in base64."),
+            header("Upload-Offset", "Where the piece begins.", COUNT),
+            header("Upload-Checksum", "`sha256` or `sha1`, and the piece's digest in base64."),
         ),
     ),
     (UploadView, "DELETE"): Operation("Give an upload up.", _IMPORTS, parameters=(_TUS,)),
@@ -382,12 +342,12 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         _SERVER,
         ref("UsagePage"),
         parameters=(
-            _query("start_time", "Where it begins: a Unix time or a date."),
-            _query("end_time", "Where it ends; now, if it is left out."),
-            _query("bucket_width", "`1d` or `1h`.", one_of("1d", "1h")),
-            _query("group_by", "`model`: a result for each model.", one_of("model")),
-            _query("limit", "How many buckets a page has: up to 31 days or 168 hours.", COUNT),
-            _query("page", "The `next_page` of the page before."),
+            query("start_time", "Where it begins: a Unix time or a date."),
+            query("end_time", "Where it ends; now, if it is left out."),
+            query("bucket_width", "`1d` or `1h`.", one_of("1d", "1h")),
+            query("group_by", "`model`: a result for each model.", one_of("model")),
+            query("limit", "How many buckets a page has: up to 31 days or 168 hours.", COUNT),
+            query("page", "The `next_page` of the page before."),
         ),
     ),
     (RunEventsView, "GET"): Operation(
@@ -396,7 +356,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         event=TEXT,
         parameters=(
             _LAST_EVENT,
-            _query("starting_after", "The same; the header wins."),
+            query("starting_after", "The same; the header wins."),
         ),
     ),
     (RunView, "DELETE"): Operation("Cancel a run.", _RUNS, ref("CancelledRun")),
@@ -406,7 +366,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         event=TEXT,
         parameters=(
             _NAMED,
-            _query("from", "How many bytes of it the client has.", COUNT),
+            query("from", "How many bytes of it the client has.", COUNT),
             _LAST_EVENT,
         ),
     ),
