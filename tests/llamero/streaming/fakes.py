@@ -15,9 +15,9 @@ from inference.protocol.events import (
     Tokens,
 )
 from inference.protocol.jobs import GenerationJob
-from inference.relay.limits import Meter
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
+from inference.relay.limits import Meter
 from tests.llamero.played_stream import PlayedStream
 
 NUM_PROMPT_TOKENS = 7
