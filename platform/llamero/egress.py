@@ -10,10 +10,14 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from io import BufferedReader, RawIOBase
+from ipaddress import ip_address
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
+
+from models_registry.incoming.fetching.addresses import is_public
 
 MAX_DOCUMENT_BYTES = 512 * 1024
 TIMEOUT_SECONDS = 4.0
@@ -50,10 +54,10 @@ def check_address(url: str) -> SplitResult:
     if parts.scheme != "https":
         raise UnsafeAddress("Must be https://, unless LLAMERO_INTERNAL_HOSTS names the host.")
     try:
-        address = ip_address(parts.hostname)
+        ip_address(parts.hostname)
     except ValueError:
         return parts
-    _check_public(address)
+    _check_public(parts.hostname)
     return parts
 
 
@@ -70,7 +74,7 @@ def fetch_document(url: str, *, bearer: str = "") -> bytes:
         if bearer:
             headers["Authorization"] = f"Bearer {bearer}"
         connection.request("GET", _target(parts), headers=headers)
-        return _read(connection.getresponse(), connection, deadline)
+        return _read(connection.getresponse(), connection.host)
     except UnsafeAddress:
         raise
     except (OSError, HTTPException, ValueError) as error:
@@ -101,19 +105,18 @@ def _target(parts: SplitResult) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _read(response: HTTPResponse, connection: "_PinnedConnection", deadline: float) -> bytes:
+def _read(response: HTTPResponse, host: str) -> bytes:
     if response.status != 200:
-        raise FetchFailed(f"{connection.host} answered {response.status}")
+        raise FetchFailed(f"{host} answered {response.status}")
     pieces, num_bytes = [], 0
     while piece := response.read1(_PIECE_BYTES):
         pieces.append(piece)
         num_bytes += len(piece)
         if num_bytes > MAX_DOCUMENT_BYTES:
-            raise FetchFailed(f"{connection.host} answered more than {MAX_DOCUMENT_BYTES} bytes")
-        connection.limit(deadline)
+            raise FetchFailed(f"{host} answered more than {MAX_DOCUMENT_BYTES} bytes")
     # None where the answer did not say how long it is.
     if response.length:
-        raise FetchFailed(f"{connection.host} answered less than it said")
+        raise FetchFailed(f"{host} answered less than it said")
     return b"".join(pieces)
 
 
@@ -132,13 +135,37 @@ class _PinnedConnection(HTTPConnection):
         self.sock = socket.create_connection((address, self.port), _left(self._deadline))
         if self._is_secure:
             self.sock = _tls().wrap_socket(self.sock, server_hostname=self.host)
-        self.limit(self._deadline)
+        self.sock.settimeout(_left(self._deadline))
 
-    def limit(self, deadline: float) -> None:
-        """Let the next step take what time is left; raises TimeoutError where none is."""
-        # Closed already by what ended the answer.
-        if self.sock is not None:
-            self.sock.settimeout(_left(deadline))
+    def response_class(self, sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:  # type: ignore[override]
+        """Read an answer, its head too, in the time that is left for all of it."""
+        response = HTTPResponse(sock, *args, **kwargs)
+        response.fp.close()
+        response.fp = BufferedReader(_TimedReader(sock, self._deadline))
+        return response
+
+
+class _TimedReader(RawIOBase):
+    """Reads from a socket until a moment: a server that sends byte by byte gains no time."""
+
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
+        self._sock, self._deadline = sock, deadline
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        """Say so."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what is there, or wait for it as long as may be; raises TimeoutError."""
+        self._sock.settimeout(_left(self._deadline))
+        return self._raw.readinto(buffer)  # type: ignore[attr-defined,no-any-return]
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        if not self.closed:
+            self._raw.close()
+        super().close()
 
 
 def _left(deadline: float) -> float:
@@ -154,15 +181,13 @@ def _resolve(host: str, port: int) -> str:
     addresses = [str(info[4][0]) for info in found]
     if not _is_internal(host, port):
         for address in addresses:
-            _check_public(ip_address(address.partition("%")[0]))
+            _check_public(address)
     return addresses[0]
 
 
-def _check_public(address: IPv4Address | IPv6Address) -> None:
-    embedded = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    for one in (address, embedded):
-        if one is not None and (not one.is_global or one.is_multicast):
-            raise UnsafeAddress("This leads to a private address; see LLAMERO_INTERNAL_HOSTS.")
+def _check_public(address: str) -> None:
+    if not is_public(address):
+        raise UnsafeAddress("This leads to a private address; see LLAMERO_INTERNAL_HOSTS.")
 
 
 def _is_internal(host: str, port: int) -> bool:

@@ -53,6 +53,9 @@ def say(text: bytes) -> Callable[[socket.socket], None]:
         "https://[::1]/",
         "https://[::ffff:10.0.0.1]/",
         "https://[2002:7f00:1::]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[::7f00:1]/",
+        "https://[fec0::1]/",
         "https://10.1.2.3/",
         "https://169.254.169.254/latest/meta-data",
         "https://100.64.0.1/",
@@ -114,20 +117,29 @@ def test_what_is_no_answer_is_none(settings: Any, answer: bytes) -> None:
             fetch_document(f"http://{host}/keys")
 
 
-def test_a_slow_server_is_given_up(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "beginning",
+    [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"],
+)
+def test_a_slow_server_is_given_up(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, beginning: bytes
+) -> None:
     monkeypatch.setattr(egress, "TIMEOUT_SECONDS", 0.2)
     is_over = threading.Event()
 
     def drip(client: socket.socket) -> None:
         client.recv(4096)
-        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
-        while not is_over.wait(0.02):
+        client.sendall(beginning)
+        # Not for ever: whoever waits for the end hears of another failure.
+        for _ in range(100):
+            if is_over.wait(0.02):
+                return
             client.sendall(b"x")
 
     with answering(drip) as host:
         settings.INTERNAL_HOSTS = [host]
         try:
-            with pytest.raises(FetchFailed):
+            with pytest.raises(FetchFailed, match="TimeoutError"):
                 fetch_document(f"http://{host}/keys")
         finally:
             is_over.set()

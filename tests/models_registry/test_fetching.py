@@ -216,14 +216,20 @@ def test_bad_urls(url: str) -> None:
         "2002:7f00:1::",
         "64:ff9b::7f00:1",
         "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::7f00:1",
         "2001:0:0:0:0:0:80ff:fffe",
+        "::7f00:1",
+        "fec0::1",
+        "5f00::1",
     ],
 )
 def test_addresses_that_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
 def test_addresses_that_are(address: str) -> None:
     assert is_public(address)
 

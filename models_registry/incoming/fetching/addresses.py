@@ -14,6 +14,8 @@ from django.conf import settings
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# All that is given to hosts so far; Python calls much of the rest global, too.
+_UNICAST = ipaddress.ip_network("2000::/3")
 MAX_URL_LENGTH = 2048
 
 
@@ -86,15 +88,17 @@ def is_public(text: str) -> bool:
         address = ipaddress.ip_address(text)
     except ValueError:
         return False  # as fe80::1%eth0
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None or address in _NAT64:
+            address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        elif address not in _UNICAST:
+            return False
     return all(one.is_global and not one.is_multicast for one in (address, *_inner(address)))
 
 
 def _inner(address: IpAddress) -> list[IpAddress]:
-    """Give the IPv4 addresses that an IPv6 address stands for."""
+    """Give the IPv4 addresses that an IPv6 address leads to by a tunnel."""
     if not isinstance(address, ipaddress.IPv6Address):
         return []
-    inner: list[IpAddress | None] = [address.ipv4_mapped, address.sixtofour]
-    inner += address.teredo or ()
-    if address in _NAT64:
-        inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    inner: list[IpAddress | None] = [address.sixtofour, *(address.teredo or ())]
     return [one for one in inner if one is not None]
