@@ -122,7 +122,7 @@ def receive_chunk(upload: Upload, chunk: Chunk) -> int:
         if end + chunk.num_bytes > upload.size_bytes:
             message = f"{upload.size_bytes - end} bytes are left to send, not {chunk.num_bytes}."
             raise UploadRefused(Refusal.EXCESS, message, offset=end)
-        reached = end + _append(target, chunk, end)
+        reached = end + _append(target, chunk, end, upload.size_bytes - end)
     _touch(upload)
     look_at_header(upload, before=end, reached=reached)
     return reached
@@ -181,8 +181,7 @@ def note_sha256(upload: Upload, sha256: str) -> None:
 
 def remove_import(model_import: ModelImport) -> None:
     """Take an import back, with what is here of its files; what it has become stays."""
-    if model_import.state == ImportState.IMPORTING:
-        raise UploadRefused(Refusal.STATE, "It is being imported just now: wait a moment.")
+    _check_rests(model_import)
     paths = [upload.path for upload in model_import.uploads.all()]
     model_import.delete()
     for path in paths:
@@ -190,10 +189,16 @@ def remove_import(model_import: ModelImport) -> None:
 
 
 def remove_upload(upload: Upload) -> None:
-    """Forget a file, and remove what is here of it."""
+    """Forget a file, and remove what is here of it; not while something is made of it."""
+    _check_rests(upload.model_import)
     path = upload.path
     upload.delete()
     path.unlink(missing_ok=True)
+
+
+def _check_rests(model_import: ModelImport) -> None:
+    if model_import.state == ImportState.IMPORTING:
+        raise UploadRefused(Refusal.STATE, "It is being imported just now: wait a moment.")
 
 
 def _take_stored(upload: Upload, stored: ModelFile) -> None:
@@ -225,14 +230,21 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
         yield target
 
 
-def _append(target: IO[bytes], chunk: Chunk, end: int) -> int:
-    """Write a piece behind what is here, and give its length; a bad or short one is taken back."""
+def _append(target: IO[bytes], chunk: Chunk, end: int, room: int) -> int:
+    """Write a piece behind what is here, and give its length; a bad one is taken back.
+
+    One that did not say how long it is may still be longer than the ``room`` for it.
+    """
     digest = hashlib.new(chunk.algorithm, usedforsecurity=False) if chunk.algorithm else None
     num_bytes = 0
     try:
         while piece := chunk.content.read(_COPY_BYTES):
-            target.write(piece)
             num_bytes += len(piece)
+            if num_bytes > room:
+                _take_back(target, end)
+                message = f"{room} bytes are left to send, and more came."
+                raise UploadRefused(Refusal.EXCESS, message, offset=end)
+            target.write(piece)
             if digest is not None:
                 digest.update(piece)
         target.flush()

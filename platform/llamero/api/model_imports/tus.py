@@ -1,7 +1,6 @@
 """The words of tus 1.0, a protocol for uploads that can be resumed: https://tus.io."""
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -81,7 +80,7 @@ def read_metadata(header: str) -> dict[str, str]:
         key, _, value = pair.partition(" ")
         try:
             found[key] = base64.b64decode(value.strip(), validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:
             message = f"Upload-Metadata: the value of {key!r:.60} is no UTF-8 text in base64."
             raise InvalidValue("Upload-Metadata", message) from None
         if "\0" in found[key]:
@@ -124,7 +123,7 @@ def _read_checksum(header: str) -> tuple[str, bytes]:
     algorithm, _, text = header.strip().partition(" ")
     try:
         digest = base64.b64decode(text.strip(), validate=True)
-    except binascii.Error:
+    except ValueError:
         digest = b""
     if len(digest) != _ALGORITHMS.get(algorithm, -1):
         names = " or ".join(_ALGORITHMS)

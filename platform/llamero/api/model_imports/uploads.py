@@ -128,7 +128,8 @@ class UploadView(TusView):
 
     async def delete(self, request: Request, **kwargs: Any) -> HttpResponseBase:
         """Forget it."""
-        await run_in_thread(partial(remove_upload, self.upload), upload_threads)
+        with refusing():
+            await run_in_thread(partial(remove_upload, self.upload), upload_threads)
         await run_in_thread(partial(go_on, self.upload.model_import), upload_threads)
         return HttpResponse(status=204)
 

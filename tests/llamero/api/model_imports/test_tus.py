@@ -3,6 +3,7 @@
 import base64
 import fcntl
 import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from models_registry.incoming.receiving import Chunk, receive_chunk
+from models_registry.incoming.refusal import UploadRefused
 from models_registry.incoming_ids import is_incoming_id, make_incoming_id
 from models_registry.models import ModelFile, ModelImport, Upload
 from tests.inference.gguf.builder import Draft
@@ -114,6 +117,22 @@ def test_wrong_offsets_and_excess_change_nothing(tus: TusClient) -> None:
     assert tus.patch(url, 0, GOOD)["Upload-Offset"] == str(len(GOOD))
 
 
+def test_a_piece_that_does_not_say_its_length_goes_no_further_than_the_file(
+    tus: TusClient,
+) -> None:
+    tus.create(len(GOOD))
+    upload = Upload.objects.get()
+    with pytest.raises(UploadRefused) as refused:
+        receive_chunk(upload, Chunk(0, 0, io.BytesIO(GOOD + b"x")))
+    assert (refused.value.code, upload.num_received) == ("too_many_bytes", 0)
+    whole = len(GOOD)
+    assert receive_chunk(upload, Chunk(0, 0, io.BytesIO(GOOD))) == whole
+    # Nor behind what is whole, and may have been hashed by now.
+    with pytest.raises(UploadRefused):
+        receive_chunk(upload, Chunk(whole, 0, io.BytesIO(b"x")))
+    assert upload.path.read_bytes() == GOOD
+
+
 def test_one_writer_at_a_time(tus: TusClient) -> None:
     url = tus.create(len(GOOD))["Location"]
     with Upload.objects.get().path.open("r+b") as other:
@@ -185,6 +204,7 @@ def test_without_room_nothing_begins(
         ({"Upload-Length": "٣"}, "Upload-Length"),
         ({"Upload-Length": "9", "Upload-Metadata": "filename !!"}, "Upload-Metadata"),
         ({"Upload-Length": "9", "Upload-Metadata": "filename AAA="}, "Upload-Metadata"),
+        ({"Upload-Length": "9", "Upload-Metadata": "filename \u00e9"}, "Upload-Metadata"),
         ({"Upload-Length": "9", "Upload-Metadata": "x " * 5000}, "Upload-Metadata"),
         ({"Upload-Length": "9", "Upload-Metadata": "sha256 YWJj"}, "sha256"),
     ],
@@ -199,7 +219,7 @@ def test_bad_pieces(tus: TusClient) -> None:
     bad_type = tus.send("PATCH", url, GOOD, Upload_Offset="0", Content_Type="text/plain")
     assert bad_type.status_code == 415
     assert error_of(tus.send("PATCH", url, GOOD), 400)["param"] == "Upload-Offset"
-    for checksum in ("md5 AAAA", "sha1 AAAA", "sha256", "sha256 !"):
+    for checksum in ("md5 AAAA", "sha1 AAAA", "sha256", "sha256 !", "sha256 \u00e9"):
         answer = tus.patch(url, 0, GOOD, Upload_Checksum=checksum)
         assert error_of(answer, 400)["param"] == "Upload-Checksum"
     assert tus.send("HEAD", url)["Upload-Offset"] == "0"
@@ -224,6 +244,13 @@ def test_an_upload_can_be_given_up(tus: TusClient, home: Path) -> None:
     assert tus.send("DELETE", url).status_code == 204
     assert tus.send("HEAD", url).status_code == 404
     assert incoming(home) == []
+
+
+def test_no_file_is_taken_from_an_import_that_runs(tus: TusClient, home: Path) -> None:
+    url = tus.upload(GOOD)
+    ModelImport.objects.update(state="importing")
+    assert error_of(tus.send("DELETE", url), 409)["code"] == "wrong_state"
+    assert incoming(home)[0].read_bytes() == GOOD
 
 
 @pytest.mark.parametrize(
