@@ -44,7 +44,7 @@ def start_chat(*, user: User) -> Chat:
 @transaction.atomic
 def add_turn(*, chat: Chat, turn: NewTurn) -> list[Message]:
     """Add what is said, and an answer that is still to be told; give them in their order."""
-    chat = Chat.objects.select_for_update().get(pk=chat.pk)
+    chat = _lock(chat)
     _check_room(chat.messages.count() + 1, MAX_MESSAGES, "messages of a chat")
     parent = _find_parent(chat, turn.parent_id)
     said = _say(chat, parent, turn)
@@ -61,8 +61,10 @@ def add_turn(*, chat: Chat, turn: NewTurn) -> list[Message]:
     return [*said, answer]
 
 
+@transaction.atomic
 def change_chat(*, chat: Chat, changes: Mapping[str, Any]) -> Chat:
     """Rename a chat, or note what its columns show."""
+    chat = _lock(chat)
     if "title" in changes:
         chat.title = storable(changes["title"]).strip()[:MAX_TITLE]
     if "leaves" in changes:
@@ -74,8 +76,10 @@ def change_chat(*, chat: Chat, changes: Mapping[str, Any]) -> Chat:
     return chat
 
 
+@transaction.atomic
 def share_chat(*, chat: Chat, is_shared: bool) -> Chat:
     """Give a chat an address for others, or take it back; a new one never is an old one."""
+    chat = _lock(chat)
     if is_shared != (chat.share_token is not None):
         chat.share_token = secrets.token_urlsafe(24) if is_shared else None
         _note_change(chat, touches=False)
@@ -130,6 +134,14 @@ def storable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {storable(name): storable(item) for name, item in value.items()}
     return value
+
+
+def _lock(chat: Chat) -> Chat:
+    """Give a chat as it is now, and keep others from it: what one writes undoes nobody's change."""
+    found = Chat.objects.select_for_update().filter(pk=chat.pk).first()
+    if found is None:
+        raise LlameroError(404, "not_found", "There is no such chat any more.")
+    return found
 
 
 def _find_parent(chat: Chat, parent_id: int | None) -> Message | None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from llamero.errors import LlameroError
 from llamero.playground import services
 from llamero.playground.answers import Answer
 from llamero.playground.models import Chat, Message, MessageState
@@ -211,6 +212,27 @@ def test_an_answer_ends_once(window: Window) -> None:
 
     row.refresh_from_db()
     assert (row.state, row.text) == (MessageState.DONE, "First.")
+
+
+def test_what_was_read_before_undoes_no_change(window: Window) -> None:
+    chat = start(window)
+    window.ok("PATCH", f"chats/{chat}", {"shared": True})
+    before = Chat.objects.get(pk=chat)
+    window.ok("PATCH", f"chats/{chat}", {"shared": False})
+
+    renamed = services.change_chat(chat=before, changes={"title": "Mine"})
+
+    assert (renamed.title, renamed.share_token) == ("Mine", None)
+    assert Chat.objects.get(pk=chat).share_token is None
+    window.ok("DELETE", f"chats/{chat}")
+    for change in (
+        lambda: services.change_chat(chat=before, changes={"title": "Back"}),
+        lambda: services.share_chat(chat=before, is_shared=True),
+    ):
+        with pytest.raises(LlameroError) as refused:
+            change()
+        assert refused.value.status == 404
+    assert not Chat.objects.exists()
 
 
 def test_a_shared_chat_is_read_by_whoever_is_signed_in(window: Window, plain: Client) -> None:
