@@ -5,8 +5,12 @@ local function now()
   return tonumber(time[1]) + tonumber(time[2]) / 1000000
 end
 
--- A number as text from which the same number is read again.
+-- A number as text from which the same number is read again. Whole ones are digits alone: what
+-- counts takes neither an exponent nor -0.
 local function exact(number)
+  if number == math.floor(number) and math.abs(number) < 2 ^ 63 then
+    return string.format('%.0f', number == 0 and 0 or number)
+  end
   return string.format('%.17g', number)
 end
 

@@ -171,6 +171,17 @@ async def test_money_is_counted_at_the_dearest_and_settled_at_the_true_price(cli
     assert spent(client, CounterKind.MONEY) == (100 + 30 + 2000, 0)
 
 
+@pytest.mark.parametrize("price", [0, 5 * 10**16])
+async def test_what_costs_nothing_or_very_much_can_be_settled(client, gateway, jobs, price):
+    limit = count(CounterKind.MONEY, 10**18, prices=Prices(price, price, price))
+    [job], [reading] = await ask(gateway, limit, max_tokens=9)
+    assert reading.left == 10**18 - 13 * price
+    jobs.take("chat-1")
+    end(client, job, 2)
+    assert client.hget(f"lm:job:{job.id}", "state") == b"done"
+    assert spent(client, CounterKind.MONEY) == (6 * price, 0)
+
+
 async def test_a_request_takes_all_or_nothing(client, gateway):
     limits = [count(CounterKind.REQUESTS, 9), count(CounterKind.TOKENS, 25)]
     await refusal_of(gateway, *limits, num_jobs=3)
