@@ -229,12 +229,14 @@ class Metering:
 
     async def _restore(self, meter: Meter, found: Sequence[Any]) -> None:
         """Tell the server what the ledger says of budgets that it knows nothing of."""
+        # Other requests may learn meanwhile that another window has begun.
+        time = self._time
         for index, known in zip(found[::2], found[1::2], strict=True):
             counter = meter.counters[index]
             assert counter.window is not None
-            begins, _ = counter.window.around(self._time)
+            begins, _ = counter.window.around(time)
             used = await self._read_spent(counter, begins)
-            row = _encoder.encode(counter.row_at(self._time))
+            row = _encoder.encode(counter.row_at(time))
             await self._run("restore", (row, known, used))
 
 
