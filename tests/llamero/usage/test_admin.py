@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
@@ -252,3 +253,20 @@ def test_an_alert_is_made_by_its_page(admin_client):
         answer = admin_client.post(url, fields | {"recipients": "a@b.example"} | broken)
         assert answer.status_code == 200
     assert admin_client.get("/admin/usage/alertnotice/").status_code == 200
+
+
+def test_secrets_of_an_alert_are_for_those_who_may_change_it(viewer, admin_client):
+    alert = UsageAlert.objects.create(name="a", webhook_url="https://hooks.example/T0/s3cr3t")
+    viewing = Permission.objects.get(codename="view_usagealert")
+    get_user_model().objects.get(username="viewer").user_permissions.add(viewing)
+    for address in ("", f"{alert.pk}/change/"):
+        page = viewer.get(f"/admin/usage/usagealert/{address}").content.decode()
+        assert "hooks.example" in page
+        assert "s3cr3t" not in page
+        assert alert.webhook_secret not in page
+    for name in ("webhook_url", "webhook_secret"):
+        answer = viewer.get(f"/admin/usage/usagealert/?{name}__startswith=whsec_")
+        assert answer.status_code in (302, 400)
+    assert (
+        "s3cr3t" in admin_client.get(f"/admin/usage/usagealert/{alert.pk}/change/").content.decode()
+    )

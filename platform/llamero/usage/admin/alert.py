@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import forms
 from django.contrib import admin
@@ -76,17 +77,24 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     """Whose budgets are watched, and who is told."""
 
     form = UsageAlertForm
-    list_display = ("name", "enabled", "watched", "shown_shares", "webhook_url")
+    list_display = ("name", "enabled", "watched", "shown_shares", "shown_webhook")
     list_filter = ("enabled",)
     list_select_related = TARGETS
     search_fields = ("name",)
     autocomplete_fields = TARGETS
-    readonly_fields = ("shown_secret",)
+    readonly_fields = ("shown_webhook", "shown_secret")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        """Keep the secret from those who may only look."""
+        """Keep secrets from those who may only look: where a webhook is often is one, too."""
         fields = list(UsageAlertForm.Meta.fields)
-        return [*fields, "shown_secret"] if self.has_change_permission(request, obj) else fields
+        if obj is None or self.has_change_permission(request, obj):
+            return [*fields, "shown_secret"]
+        return ["shown_webhook" if name == "webhook_url" else name for name in fields]
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Let nobody find a secret out by asking whether it begins with something."""
+        is_secret = lookup.startswith(("webhook_url", "webhook_secret"))
+        return not is_secret and bool(super().lookup_allowed(lookup, value, request))
 
     @display(description="Watches")  # type: ignore[untyped-decorator]
     def watched(self, alert: UsageAlert) -> str:
@@ -100,6 +108,11 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     def shown_shares(self, alert: UsageAlert) -> str:
         """Show at which shares."""
         return ", ".join(f"{share} %" for share in alert.shares)
+
+    @display(description="Webhook")  # type: ignore[untyped-decorator]
+    def shown_webhook(self, alert: UsageAlert) -> str:
+        """Show whom it tells, not all of the address."""
+        return urlsplit(alert.webhook_url).hostname or "-"
 
     @display(description="Signed with")  # type: ignore[untyped-decorator]
     def shown_secret(self, alert: UsageAlert) -> str:
