@@ -1,5 +1,6 @@
 """/v1/model-imports: what files become together, and files that the server fetches itself."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,8 @@ from models_registry.names import MAX_NAME_LENGTH
 from models_registry.tasks import ask_for_fetch, go_on
 
 MAX_LISTED = 100
+# Apart, and few: a hub that does not answer must hold up neither requests nor uploads.
+import_threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="imports")
 
 
 class ImportSerializer(RequestSerializer):
@@ -47,6 +50,7 @@ class ImportsView(AsyncAPIView):
     authentication_classes = (KeyOrSession,)
     scope = Scope.UPLOAD
     serializer_class = ImportSerializer
+    threads = import_threads
 
     def prepare(self, request: Request) -> None:
         """Validate the body; repositories are asked what they have."""
@@ -73,6 +77,7 @@ class ImportView(AsyncAPIView):
     authentication_classes = (KeyOrSession,)
     scope = Scope.UPLOAD
     serializer_class = ImportSerializer
+    threads = import_threads
 
     def prepare(self, request: Request) -> None:
         """Find it."""

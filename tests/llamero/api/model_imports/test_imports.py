@@ -9,6 +9,8 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from llamero.api import async_view
+from llamero.api.model_imports import imports
 from models_registry.incoming import cleaning
 from models_registry.models import (
     Deployment,
@@ -288,6 +290,21 @@ def test_files_that_the_server_fetches(tus: TusClient, work_at_once: list[str]) 
     assert work_at_once == [file["id"]]
     url = f"/v1/model-uploads/{file['id']}"
     assert error_of(tus.patch(url, 0, GOOD), 409)["code"] == "wrong_state"
+
+
+def test_hubs_are_asked_apart_from_other_requests_and_uploads(
+    tus: TusClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[Any] = []
+    run = async_view.run_in_thread
+
+    async def note(call: Any, threads: Any = None) -> Any:
+        used.append(threads)
+        return await run(call, threads)
+
+    monkeypatch.setattr(async_view, "run_in_thread", note)
+    ask(tus, "POST", f"/{begin(tus)}", {})
+    assert used == [imports.import_threads] * 2
 
 
 def test_others_see_nothing(tus: TusClient) -> None:
