@@ -16,8 +16,8 @@ from llamero.usage.reports import Group, Period, ReportLine
 from llamero.usage.selectors import Subject
 
 PAGE = 2000
-# What makes a spreadsheet take a cell for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# What makes a spreadsheet take a cell for a formula; some take the wide signs as the others.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _REPORT_COLUMNS = (
     "num_jobs",
     "num_failed",

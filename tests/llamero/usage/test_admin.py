@@ -138,7 +138,7 @@ def test_a_report_comes_as_csv(admin_client):
     }
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1"])
 def test_a_text_that_begins_a_formula_is_quoted(text):
     [[cell]] = csv.reader(StringIO(write_csv([[text]]).decode(), newline=""))
     assert cell == f"'{text}"
