@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import EmbeddingJob, GenerationJob
 from inference.relay.limits import JobNeed, Meter
 from llamero import dispatch
@@ -71,16 +72,21 @@ async def submit_jobs(
             )
             stream.reader_ends_at = ends_at
             streams.append(stream)
-    except BaseException:
+    except BaseException as error:
         # Also when the client goes: nobody knows of the jobs submitted so far, durable or not.
         for submitted in streams:
             await submitted.cancel()
             await submitted.close()
-        if measured.meter is not None and streams:
+        if measured.meter is not None and (streams or _may_have_been_taken(error)):
             dispatcher.leave(measured.jobs[len(streams) :])
         raise
     note_readings(streams[0].readings)
     return streams
+
+
+def _may_have_been_taken(error: BaseException) -> bool:
+    """Whether the first job may have come in all the same, and taken what the others need."""
+    return not isinstance(error, EngineError) or error.code is ErrorCode.BROKER_UNAVAILABLE
 
 
 async def submit_embedding(job: EmbeddingJob, served: ServedModel, caller: Caller) -> JobStream:

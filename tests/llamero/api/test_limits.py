@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from inference.protocol.errors import EngineError, ErrorCode
 from inference.relay.limits import (
     Counter,
     CounterKind,
@@ -223,3 +224,15 @@ async def test_a_client_that_leaves_early_leaves_nothing_behind(
         await asyncio.sleep(0)
     await exchange.hang_up()
     assert dispatcher.streams[0].is_closed
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize(
+    ("code", "num_left"), [(ErrorCode.BROKER_UNAVAILABLE, 3), (ErrorCode.QUEUE_FULL, 0)]
+)
+async def test_what_a_server_may_have_taken_unheard_is_let_go(
+    dispatcher: FakeDispatcher, code: ErrorCode, num_left: int
+) -> None:
+    dispatcher.submit_error, dispatcher.num_accepted = EngineError(code, "No."), 0
+    await post("/v1/chat/completions", CHAT | {"n": 3})
+    assert len(dispatcher.left) == num_left
