@@ -10,13 +10,16 @@ from django.contrib.auth.models import User
 from llamero import dispatch
 from llamero.accounts import wrong_keys
 from llamero.accounts.models import TokenIssuer
-from llamero.accounts.selectors import recent_callers
+from llamero.accounts.selectors import find_caller, recent_callers
 from llamero.accounts.services import issue_api_key, revoke_api_keys
 from llamero.accounts.tokens.issuers import recent_issuers
+from llamero.audit.models import Change
+from models_registry.models import Model
 from tests.llamero.accounts.tokens.conftest import make_issuer
 from tests.llamero.accounts.tokens.signing import claims_of, sign
 from tests.llamero.api.asgi_client import get, post
 from tests.llamero.api.fakes import FakeDispatcher
+from tests.models_registry.factories import make_model
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,6 +47,26 @@ async def test_a_revoked_key_is_401() -> None:
     recent_callers.clear()
     answer = await get("/v1/models", key=issued.secret_text)
     assert (answer.status, answer.error["code"]) == (401, "invalid_api_key")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_key_for_models_that_are_deleted_is_not_for_all_others(together: bool) -> None:
+    models = [make_model(slug=slug) for slug in ("one", "two")]
+    user = User.objects.create(username="ada")
+    issued = issue_api_key(user=user, name="limited", allowed_models=models)
+    other = issue_api_key(user=user, name="unlimited")
+    if together:
+        Model.objects.all().delete()
+    else:
+        models[0].delete()
+        caller = find_caller(issued.secret_text)
+        assert caller is not None
+        assert caller.allowed_models == {models[1].pk}
+        models[1].delete()
+    recent_callers.clear()
+    assert find_caller(issued.secret_text) is None
+    assert find_caller(other.secret_text) is not None
+    assert Change.objects.filter(kind="accounts.apikey", after__enabled=False).exists()
 
 
 @pytest.mark.parametrize("header", ["authorization", "x-api-key", "api-key"])
