@@ -159,7 +159,7 @@ class _TimedReader(RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         """Read what is there, or wait for it as long as may be; raises TimeoutError."""
         self._sock.settimeout(_left(self._deadline))
-        return self._raw.readinto(buffer)  # type: ignore[attr-defined,no-any-return]
+        return self._raw.readinto(buffer)
 
     def close(self) -> None:
         """Let go of the socket."""
