@@ -131,7 +131,7 @@ class AsyncAPIView(APIView):
         is_anthropic = self.dialect is Dialect.ANTHROPIC
         self.headers |= anthropic_headers() if is_anthropic else openai_headers()
         self.response = self.finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
-        early_refusals.note(plain_request, failure, self.response)
+        early_refusals.note(plain_request, failure, self.response, self.dialect)
         return self.response
 
     async def _answer(

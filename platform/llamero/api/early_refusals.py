@@ -8,7 +8,7 @@ up and the body validated.
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +16,10 @@ from django.http.response import HttpResponseBase
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.relay.limits import CounterKind, LimitReached
+from llamero.api.errors import describe_exception, error_response
+from llamero.api.paths import Dialect
 from llamero.api.resuming import IDEMPOTENCY_HEADER
+from llamero.errors import LlameroError
 
 # Short beside what a full queue lasts, so that no slot goes without work for it.
 MOMENT_SECONDS = 0.2
@@ -33,24 +36,49 @@ class _Peek(msgspec.Struct):
 _peek = msgspec.json.Decoder(_Peek).decode
 
 
+class _Refusal(NamedTuple):
+    """What was told, in which words, and until when it is told again."""
+
+    error: LlameroError
+    headers: dict[str, str]
+    dialect: Dialect
+    until: float
+
+    def respond(self) -> HttpResponse:
+        """Tell it again. The body is made anew: one dialect's has the request's id in it."""
+        response = error_response(self.error, self.dialect)
+        for name, value in self.headers.items():
+            response[name] = value
+        return response
+
+
 class EarlyRefusals:
     """What was told to whom, and where."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told: dict[_Name, tuple[float, HttpResponse]] = {}
+        self._told: dict[_Name, _Refusal] = {}
 
     def note(
-        self, request: HttpRequest, failure: Exception | None, response: HttpResponseBase
+        self,
+        request: HttpRequest,
+        failure: Exception | None,
+        response: HttpResponseBase,
+        dialect: Dialect,
     ) -> None:
         """Keep what a request was told, if any other would have been told the same; else forget."""
         is_refused = isinstance(failure, EngineError) and _meets_all(failure)
         if not (is_refused or self._told) or (name := _name(request)) is None:
             return
-        if is_refused and isinstance(response, HttpResponse):
+        if failure is not None and is_refused:
             if len(self._told) >= MAX_KEPT:
                 self._told.clear()
-            self._told[name] = (self._clock() + MOMENT_SECONDS, _copy(response))
+            self._told[name] = _Refusal(
+                error=describe_exception(failure),
+                headers=dict(response.headers),
+                dialect=dialect,
+                until=self._clock() + MOMENT_SECONDS,
+            )
         else:
             self._told.pop(name, None)
 
@@ -61,11 +89,11 @@ class EarlyRefusals:
         """
         if not self._told or (name := _name(request)) not in self._told:
             return None
-        until, response = self._told[name]
-        if (now := self._clock()) >= until:
-            self._told[name] = (now + MOMENT_SECONDS, response)
+        refusal = self._told[name]
+        if (now := self._clock()) >= refusal.until:
+            self._told[name] = refusal._replace(until=now + MOMENT_SECONDS)
             return None
-        return _copy(response)
+        return refusal.respond()
 
 
 def _meets_all(error: EngineError) -> bool:
@@ -83,16 +111,13 @@ def _name(request: HttpRequest) -> _Name | None:
         return None
     try:
         model = _peek(request.body).model
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
-    credentials = (request.META.get(name) for name in _CREDENTIALS)
+    credentials = [request.META.get(name) for name in _CREDENTIALS]
+    if not any(credentials):
+        # Those of a page are in its cookie, those of a batch nowhere: they look all alike here.
+        return None
     return (request.get_full_path(), str(model), *credentials)
-
-
-def _copy(response: HttpResponse) -> HttpResponse:
-    copy = HttpResponse(response.content, status=response.status_code)
-    copy.headers = response.headers.__class__(dict(response.headers))
-    return copy
 
 
 early_refusals = EarlyRefusals()

@@ -1,0 +1,56 @@
+"""What was just refused is refused again early, whatever the next body holds."""
+
+from typing import Any
+
+import pytest
+
+from inference.protocol.errors import EngineError, ErrorCode
+from tests.llamero.api.asgi_client import post
+from tests.llamero.api.fakes import FakeDispatcher
+
+MESSAGES = [{"role": "user", "content": "Hi"}]
+FULL = EngineError(ErrorCode.KEY_QUEUE_FULL, "Too many wait.", retry_after=3.0)
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"model": "smol", "messages": MESSAGES},
+    "/v1/messages": {"model": "smol", "messages": MESSAGES, "max_tokens": 4},
+    "/completion": {"prompt": "Hi"},
+}
+
+
+@pytest.fixture(autouse=True)
+def full(dispatcher: FakeDispatcher) -> None:
+    """A queue that is full."""
+    dispatcher.submit_error, dispatcher.num_accepted = FULL, 0
+
+
+@pytest.mark.parametrize("path", BODIES)
+async def test_a_refusal_is_told_again_as_another_request_s(
+    dispatcher: FakeDispatcher, path: str
+) -> None:
+    first = await post(path, BODIES[path])
+    num_asked = len(dispatcher.questions)
+    again = await post(path, BODIES[path])
+    assert len(dispatcher.questions) == num_asked
+    for answer in (first, again):
+        assert (answer.status, answer.headers["retry-after"]) == (429, "3")
+        if path == "/v1/messages":
+            assert answer.json()["request_id"] == answer.headers["request-id"]
+    assert first.json()["error"] == again.json()["error"]
+    assert first.headers["x-request-id"] != again.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"model":"smol","x":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+        b'{"model":' + b'{"a":' * 10_000,
+        b'{"model":"\xff"}',
+        b"[" * 100_000,
+        b"",
+    ],
+    ids=["deep", "deep model", "no text", "brackets", "empty"],
+)
+async def test_a_body_that_cannot_be_read_is_told_so_meanwhile(path: str, raw: bytes) -> None:
+    await post(path, BODIES[path])
+    assert (await post(path, raw)).status == 400
