@@ -1,7 +1,8 @@
 """Prompts and inputs that may be text or token ids, one or many."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from inference.protocol.replicas import ModelFacts
@@ -49,11 +50,9 @@ def read_prompts(value: Any, param: str) -> list[PromptText]:
 
 def read_native_prompts(value: Any, param: str) -> list[PromptText]:
     """Read llama-server's forms: those of OpenAI, and prompts that mix text and ids."""
-    if isinstance(value, dict):
-        return [read_native_prompt(value, param, param)]
-    if not isinstance(value, list) or not value or _is_of_one_type(value):
+    if not isinstance(value, list | dict) or not value:
         return read_prompts(value, param)
-    if any(type(item) is int for item in value):
+    if isinstance(value, dict) or any(type(item) is int for item in value):
         return [read_native_prompt(value, param, param)]
     return [read_native_prompt(item, param, f"{param}[{i}]") for i, item in enumerate(value)]
 
@@ -74,11 +73,11 @@ def read_native_prompt(value: Any, param: str, path: str) -> PromptText:
     if not isinstance(value, list) or not value:
         raise InvalidValue(param, f"{path} must be a string or a list, and not empty.")
     parts: list[Part] = []
-    for i, item in enumerate(value):
-        if isinstance(item, str):
-            parts.append(item)
+    for are_texts, items in groupby(enumerate(value), lambda pair: isinstance(pair[1], str)):
+        if are_texts:
+            parts += [text for _, text in items]
         else:
-            parts.append(read_ids([item], param, f"{path}[{i}]"))
+            parts.append(_take_ids(items, param, path))
     return PromptText(tuple(parts), path)
 
 
@@ -86,19 +85,27 @@ def read_ids(value: Any, param: str, path: str) -> tuple[int, ...]:
     """Read a list of token ids; their upper bound is the vocabulary's."""
     if not isinstance(value, list) or not value:
         raise InvalidValue(param, f"{path} must be a list of token ids, and not empty.")
-    for i, token in enumerate(value):
+    return _take_ids(enumerate(value), param, path)
+
+
+def _take_ids(numbered: Iterable[tuple[int, Any]], param: str, path: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for i, token in numbered:
         if type(token) is not int or token < 0:
             raise InvalidValue(param, f"{path}[{i}] is no token id.", "invalid_token_id")
-    return tuple(value)
+        found.append(token)
+    return tuple(found)
 
 
 def check_vocabulary(prompts: Sequence[PromptText], param: str, facts: ModelFacts) -> None:
     """Refuse ids the model does not have, by position."""
     for prompt in prompts:
+        place = 0
         for part in prompt.parts:
             if isinstance(part, str) or max(part, default=0) < facts.num_vocab:
+                place += 1 if isinstance(part, str) else len(part)
                 continue
-            i, token = next((i, t) for i, t in enumerate(part) if t >= facts.num_vocab)
+            i, token = next((i, t) for i, t in enumerate(part, place) if t >= facts.num_vocab)
             last = facts.num_vocab - 1
             raise InvalidValue(
                 param,
@@ -108,16 +115,26 @@ def check_vocabulary(prompts: Sequence[PromptText], param: str, facts: ModelFact
 
 
 async def tokenize_prompts(
+    deployment: str, prompts: Sequence[PromptText], param: str, *, parse_special: bool
+) -> list[tuple[int, ...]]:
+    """Turn prompts into token ids; one without any starts from the start-of-text token."""
+    found = await tokenize_parts(
+        deployment, prompts, param, parse_special=parse_special, add_special=True
+    )
+    facts = await dispatch.get_dispatcher().facts(deployment)
+    return [ids or _start_of_text(facts, param) for ids in found]
+
+
+async def tokenize_parts(
     deployment: str,
     prompts: Sequence[PromptText],
     param: str,
     *,
     parse_special: bool,
-    add_special: bool = True,
+    add_special: bool,
 ) -> list[tuple[int, ...]]:
-    """Turn prompts into token ids; one without any starts from the start-of-text token."""
-    dispatcher = dispatch.get_dispatcher()
-    facts = await dispatcher.facts(deployment)
+    """Turn texts, ids, or both in turn into token ids, be there any or none."""
+    facts = await dispatch.get_dispatcher().facts(deployment)
     check_vocabulary(prompts, param, facts)
     texts = _TextParts(deployment, param, parse_special)
     heads = [p.parts[0] for p in prompts if isinstance(p.parts[0], str)]
@@ -129,7 +146,7 @@ async def tokenize_prompts(
         ids: list[int] = []
         for i, part in enumerate(prompt.parts):
             ids += part if not isinstance(part, str) else next(tail_ids if i else head_ids)
-        found.append(tuple(ids) or _start_of_text(facts, param))
+        found.append(tuple(ids))
     return found
 
 
@@ -154,10 +171,6 @@ def _start_of_text(facts: ModelFacts, param: str) -> tuple[int, ...]:
         if token >= 0:
             return (token,)
     raise InvalidValue(param, f"{param} is empty, and the model has no start-of-text token.")
-
-
-def _is_of_one_type(items: list[Any]) -> bool:
-    return len({type(item) for item in items}) == 1 and type(items[0]) is not dict
 
 
 def _join_parts(parts: Any, param: str, path: str) -> str:

@@ -89,6 +89,9 @@ async def test_a_stream_tells_every_token(dispatcher: FakeDispatcher) -> None:
 async def test_several_prompts_make_a_list(dispatcher: FakeDispatcher) -> None:
     document = (await post(URL, {"prompt": ["A", [66, 67]], "n_predict": 1})).json()
     assert [(one["index"], one["prompt"]) for one in document] == [(0, "\x01A"), (1, "BC")]
+    body = {"prompt": [[65], ["A", 66], {"prompt_string": "A"}], "n_predict": 1}
+    document = (await post(URL, body)).json()
+    assert [one["prompt"] for one in document] == ["A", "\x01AB", "\x01A"]
 
 
 @pytest.mark.parametrize(

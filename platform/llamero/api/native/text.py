@@ -16,7 +16,7 @@ from llamero.api.prompts import (
     check_vocabulary,
     read_ids,
     read_native_prompt,
-    tokenize_prompts,
+    tokenize_parts,
 )
 from llamero.api.questions import ask_text, ask_tokens
 from llamero.errors import InvalidValue
@@ -60,7 +60,7 @@ class TokenizeView(NativeView):
         """Tokenize."""
         deployment = self.served.deployment
         if not self.content.is_text:
-            found = await tokenize_prompts(deployment, [self.content], "content", **self.switches)
+            found = await tokenize_parts(deployment, [self.content], "content", **self.switches)
             return json_response({"tokens": found[0]})
         text = str(self.content.parts[0])
         question = Tokenize(texts=(text,), with_pieces=self.with_pieces, **self.switches)

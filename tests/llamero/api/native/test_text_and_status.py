@@ -16,7 +16,15 @@ TOOL_TEMPLATE = (
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("ab", [97, 98]), (["a", 5, "b"], [97, 5, 98]), (["a", "b"], [97, 98]), ("", []), ([], [])],
+    [
+        ("ab", [97, 98]),
+        (["a", 5, "b"], [97, 5, 98]),
+        (["a", "b"], [97, 98]),
+        ("", []),
+        ([], []),
+        ([""], []),
+        (["", ""], []),
+    ],
 )
 async def test_texts_and_ids_may_be_mixed(content: Any, expected: list[int]) -> None:
     assert (await post("/tokenize", {"content": content})).json() == {"tokens": expected}
