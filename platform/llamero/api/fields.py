@@ -94,11 +94,15 @@ class StrictFloat(serializers.Field[float, Any, Any, Any]):
 
 
 class StrictString(serializers.Field[str, Any, Any, Any]):
-    """A JSON string, perhaps one of a few."""
+    """A JSON string, perhaps one of a few.
+
+    One of limited length is a name: it may be stored, and a database takes no null characters.
+    """
 
     default_error_messages: ClassVar[dict[str, Any]] = {
         "invalid": "must be a string",
         "long": "must have at most {max_length} characters",
+        "null": "must have no null characters",
         "choice": "must be one of {choices}",
     }
 
@@ -114,6 +118,8 @@ class StrictString(serializers.Field[str, Any, Any, Any]):
             self.fail("invalid")
         if self.max_length is not None and len(data) > self.max_length:
             self.fail("long", max_length=self.max_length)
+        if self.max_length is not None and "\0" in data:
+            self.fail("null")
         if self.choices and data not in self.choices:
             self.fail("choice", choices=", ".join(self.choices))
         return str(data)

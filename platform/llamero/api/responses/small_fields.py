@@ -95,6 +95,9 @@ def read_metadata(value: Any) -> dict[str, str]:
         if not isinstance(text, str) or len(text) > MAX_METADATA_VALUE:
             message = f"{path} must be a string of at most {MAX_METADATA_VALUE} characters."
             raise InvalidValue(path, message)
+        if "\0" in key or "\0" in text:
+            # Databases do not take them.
+            raise InvalidValue("metadata", "metadata must hold no null characters.")
     return fields
 
 

@@ -100,7 +100,9 @@ class BatchRun:
         found = await run_in_thread(partial(examine, path, self._batch.endpoint))
         if not found.errors:
             await run_in_thread(partial(self._check_model, found))
-        named: dict[str, Any] = {"batch": self._batch, "model": found.model[:255]}
+        # A database takes no null characters; no model has them in its name.
+        model = found.model.replace("\0", "\N{REPLACEMENT CHARACTER}")[:255]
+        named: dict[str, Any] = {"batch": self._batch, "model": model}
         if not found.errors:
             to = BatchState.IN_PROGRESS
             await run_in_thread(partial(move_on, to=to, num_total=found.num_lines, **named))

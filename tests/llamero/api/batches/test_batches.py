@@ -48,6 +48,8 @@ async def test_its_file_may_go() -> None:
         ({"completion_window": "48h"}, "completion_window"),
         ({"metadata": "x"}, "metadata"),
         ({"metadata": {"a": 1}}, "metadata.a"),
+        ({"metadata": {"a": "b\0c"}}, "metadata"),
+        ({"metadata": {"a\0": "b"}}, "metadata"),
         ({"output_expires_after": 5}, "output_expires_after"),
         ({"output_expires_after": {"anchor": "x", "seconds": 5}}, "output_expires_after.anchor"),
         (

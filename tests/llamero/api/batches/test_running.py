@@ -119,6 +119,17 @@ async def test_a_model_that_cannot_answer_fails_it(model: str, code: str) -> Non
     assert (ended["status"], ended["errors"]["data"][0]["code"]) == ("failed", code)
 
 
+async def test_a_name_that_no_database_takes_fails_it(
+    dispatcher: FakeDispatcher,
+) -> None:
+    batch = await make_batch(make_line(1, model="smol\0"))
+    await make_run(batch).run()
+    ended = await look(batch)
+    assert (ended["status"], ended["model"]) == ("failed", "smol\N{REPLACEMENT CHARACTER}")
+    assert "\0" not in ended["errors"]["data"][0]["message"]
+    assert dispatcher.jobs == []
+
+
 async def test_a_run_that_ends_midway_is_gone_on_with(dispatcher: FakeDispatcher) -> None:
     dispatcher.num_slots = 3
     goes_on = asyncio.Event()
