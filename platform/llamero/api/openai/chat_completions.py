@@ -20,7 +20,7 @@ from llamero.api.openai.recipes import ChatRecipe
 from llamero.api.openai.turns import TurnShape, message_of
 from llamero.api.paths import Dialect
 from llamero.api.resuming import make_keep, read_run_id, stream_answer
-from llamero.api.sse import openai_error
+from llamero.api.sse import native_error, openai_error
 from models_registry.selectors import ServedModel
 
 
@@ -29,11 +29,15 @@ class ChatCompletionsView(AsyncAPIView):
 
     serializer_class = ChatSerializer
 
+    @property
+    def is_native(self) -> bool:
+        """Whether it speaks llama-server's words."""
+        return self.dialect is Dialect.LLAMA_SERVER
+
     def prepare(self, request: Request) -> None:
         """Validate the body and find the model."""
         body = read_json_object(request._request)
-        is_native = self.dialect is Dialect.LLAMA_SERVER
-        self.chat = read_chat_request(body, goes_on_with_answers=is_native)
+        self.chat = read_chat_request(body, goes_on_with_answers=self.is_native)
         settings = self.chat.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
         self.served = self.find_served(request, body)
@@ -51,7 +55,7 @@ class ChatCompletionsView(AsyncAPIView):
         return await stream_when_ready(
             self.served.deployment,
             lambda: self._generate(request),
-            fail=openai_error,
+            fail=native_error if self.is_native else openai_error,
             run_id=self.run_id,
         )
 
@@ -66,7 +70,7 @@ class ChatCompletionsView(AsyncAPIView):
             shape=TurnShape(
                 turn=chat.turn,
                 is_legacy=self.chat.is_legacy,
-                opens_with_null=self.dialect is Dialect.LLAMA_SERVER,
+                is_native=self.is_native,
             ),
             extras=wanted_extras(settings, [chat.prompt]),
         )

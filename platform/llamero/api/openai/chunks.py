@@ -12,7 +12,7 @@ from llamero.api.openai.envelope import Envelope
 from llamero.api.openai.extras import ChoiceExtras, StreamExtras
 from llamero.api.openai.logprobs import LegacyLogprobs, chat_logprobs
 from llamero.api.run import ChoiceEvent
-from llamero.api.sse import DONE, data_line, openai_error
+from llamero.api.sse import DONE, data_line, native_error, openai_error
 from llamero.api.turn import finish_word
 from llamero.errors import LlameroError
 
@@ -145,8 +145,10 @@ class OpenAIChunks:
         num_choices: int = 1,
         include_usage: bool = False,
         extras: StreamExtras | None = None,
+        is_native: bool = False,
     ) -> None:
         self._dialect = dialect
+        self._is_native = is_native
         self._num_choices = num_choices
         self._include_usage = include_usage
         self._num_reasoning_tokens = 0
@@ -215,7 +217,7 @@ class OpenAIChunks:
 
     def fail(self, error: LlameroError) -> bytes:
         """Give the error, without ``[DONE]``."""
-        return openai_error(error)
+        return native_error(error) if self._is_native else openai_error(error)
 
     def _chunk(
         self,

@@ -38,6 +38,7 @@ class ChatRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
             num_choices=self.num_choices,
             include_usage=self.include_usage,
             extras=self.extras,
+            is_native=self.shape.is_native,
         )
 
 

@@ -25,17 +25,17 @@ from llamero.api.turn import (
 class TurnShape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What turns are read as, and whether a call is told as the older ``function_call``.
 
-    ``opens_with_null`` begins streams as llama-server does.
+    Streams that are ``is_native`` begin and fail as llama-server's do.
     """
 
     turn: TurnFormat
     is_legacy: bool = False
-    opens_with_null: bool = False
+    is_native: bool = False
 
     @property
     def opening(self) -> str | None:
         """The content that a stream begins with: null where a turn may have no words."""
-        return None if self.turn.call_style or self.opens_with_null else ""
+        return None if self.turn.call_style or self.is_native else ""
 
     def finish_reason(self, word: str) -> str:
         """Give the word of the API that the client speaks."""
@@ -89,6 +89,7 @@ class TurnChunks(OpenAIChunks):
             num_choices=num_choices,
             include_usage=include_usage,
             extras=extras,
+            is_native=shape.is_native,
         )
         self._shape = shape
         self._readers = [shape.turn.reader(index) for index in range(num_choices)]
