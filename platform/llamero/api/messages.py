@@ -66,7 +66,8 @@ def _read_calls(message: dict[str, Any], path: str) -> list[dict[str, Any]]:
         return _read_tool_calls(calls, f"{path}.tool_calls")
     if older is None:
         return []
-    return [_read_tool_call({"function": older}, f"{path}.function_call")]
+    function = _read_function(older, f"{path}.function_call")
+    return [{"id": "", "type": "function", "function": function}]
 
 
 def _link_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -119,17 +120,28 @@ def _read_tool_call(call: Any, path: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         raise InvalidValue(path, f"{path} must be an object with a function.")
-    arguments = function.get("arguments", "")
+    return {
+        "id": _read_text(_or_empty(call.get("id")), f"{path}.id"),
+        "type": "function",
+        "function": _read_function(function, f"{path}.function"),
+    }
+
+
+def _read_function(function: Any, path: str) -> dict[str, str]:
+    """Read what is called, and with what; arguments that are null are none."""
+    if not isinstance(function, dict):
+        raise InvalidValue(path, f"{path} must be an object with name and arguments.")
+    arguments = _or_empty(function.get("arguments"))
     if isinstance(arguments, dict):
         arguments = json.dumps(arguments, ensure_ascii=False)
     return {
-        "id": _read_text(call.get("id", ""), f"{path}.id"),
-        "type": "function",
-        "function": {
-            "name": _read_text(function.get("name"), f"{path}.function.name"),
-            "arguments": _read_text(arguments, f"{path}.function.arguments"),
-        },
+        "name": _read_text(function.get("name"), f"{path}.name"),
+        "arguments": _read_text(arguments, f"{path}.arguments"),
     }
+
+
+def _or_empty(value: Any) -> Any:
+    return "" if value is None else value
 
 
 def _read_text(value: Any, path: str) -> str:

@@ -15,11 +15,13 @@ from inference.protocol.events import (
     TokenLogprob,
     Tokens,
 )
+from inference.protocol.replicas import RuntimeProfile
 from llamero.api import async_view, sse
 from llamero.api.early_refusals import EarlyRefusals
 from llamero.api.run import fail_open_runs
+from models_registry.selectors import ServedModel
 from tests.llamero.api.asgi_client import post, start
-from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, say
+from tests.llamero.api.fakes import CONTEXT, FakeDispatcher, engine_error, make_served, say
 
 URL = "/v1/chat/completions"
 HI = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
@@ -72,12 +74,54 @@ async def test_a_chat_is_streamed() -> None:
     assert chunks[-1]["usage"]["completion_tokens"] == 2
 
 
+async def test_the_fingerprint_is_that_of_what_is_loaded(served: list[ServedModel]) -> None:
+    async def fingerprint(url: str = URL, **body: Any) -> str:
+        return str((await post(url, HI | body)).json()["system_fingerprint"])
+
+    first = await fingerprint()
+    assert first.startswith("fp_")
+    assert await fingerprint(seed=5, temperature=0) == first
+    assert await fingerprint("/v1/completions", prompt="x") == first
+    assert await fingerprint(model="org/big:1b") != first
+    other = RuntimeProfile(context_length=CONTEXT, is_deterministic=True)
+    served.append(make_served("sure", deployment="smol", profile=other))
+    assert await fingerprint(model="sure") != first
+
+
 async def test_nulls_are_absent_fields() -> None:
     names = ["max_tokens", "max_completion_tokens", "stop", "temperature", "top_p", "seed", "n"]
     names += ["logit_bias", "tools", "tool_choice", "response_format", "stream", "user", "logprobs"]
     answer = await post(URL, HI | dict.fromkeys(names))
     assert answer.status == 200
     assert len(answer.json()["choices"]) == 1
+
+
+async def test_nulls_within_messages_are_absent_fields_too(dispatcher: FakeDispatcher) -> None:
+    nothing = dict.fromkeys(("name", "refusal", "annotations", "audio", "function_call"))
+    call = {"id": None, "type": None, "index": None, "function": {"name": "f", "arguments": None}}
+    older = {"role": "assistant", "function_call": {"name": "f", "arguments": None}}
+    messages = [
+        HI["messages"][0],
+        {"role": "assistant", "content": None, "tool_calls": [call]} | nothing,
+        {"role": "tool", "content": "3", "tool_call_id": None, "name": "f"},
+        {"role": "assistant", "content": "", "tool_calls": None} | nothing,
+        older,
+        {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": None}]},
+    ]
+    tool = {"name": "f", "description": None, "parameters": None, "strict": None}
+    form = {"name": "x", "schema": {"type": "object"}, "strict": None, "description": None}
+    fields = {
+        "tools": [{"type": "function", "function": tool}],
+        "response_format": {"type": "json_schema", "json_schema": form},
+        "stream_options": {"include_usage": None},
+        "stream": True,
+    }
+    answer = await post(URL, HI | {"messages": messages} | fields)
+    assert answer.status == 200, answer.body
+    asked = dispatcher.questions[0].messages
+    assert asked[1]["tool_calls"][0]["function"] == {"name": "f", "arguments": ""}
+    assert asked[2]["tool_call_id"] == asked[1]["tool_calls"][0]["id"]
+    assert asked[3]["content"] == ""
 
 
 async def test_choices_are_merged_and_have_seeds_of_their_own(dispatcher: FakeDispatcher) -> None:
@@ -127,6 +171,11 @@ async def test_logprobs_have_bytes_and_no_infinity(dispatcher: FakeDispatcher) -
     }
     assert streamed.chunks[1]["choices"][0]["logprobs"]["content"] == content
     assert dispatcher.jobs[0].num_logprobs == 2
+    assert (await post(URL, HI | {"logprobs": True})).status == 200
+    assert dispatcher.jobs[-1].num_logprobs == 0
+    for nothing in (False, None):
+        answer = await post(URL, HI | {"logprobs": nothing})
+        assert answer.json()["choices"][0]["logprobs"] is None
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -179,20 +228,6 @@ async def test_each_event_is_sent_when_it_comes(dispatcher: FakeDispatcher) -> N
     assert b"two" not in exchange.answer.body
     released.set()
     assert (await exchange.finish()).data[-1] == "[DONE]"
-
-
-async def test_silence_is_filled_with_comments(
-    dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sse, "PATIENCE_SECONDS", 0.01)
-    monkeypatch.setattr(sse, "PING_SECONDS", 0.01)
-    released = asyncio.Event()
-    dispatcher.script = lambda job: [Started(0, 0), released, *say("x")]
-    exchange = start("POST", URL, HI | {"stream": True})
-    await exchange.wait_for(b": ping\n\n: ping\n\n")
-    released.set()
-    answer = await exchange.finish()
-    assert answer.chunks[1]["choices"][0]["delta"] == {"content": "x"}
 
 
 async def test_a_stream_that_waits_for_a_slot_tells_its_place(
@@ -305,13 +340,6 @@ async def test_a_prompt_longer_than_the_context_is_400(
     assert answer.error["n_ctx"] == CONTEXT
     assert answer.error["n_prompt_tokens"] > CONTEXT
     assert dispatcher.jobs == []
-
-
-async def test_accept_does_not_decide_what_comes() -> None:
-    answer = await post(URL, HI, headers={"accept": "text/event-stream"})
-    assert answer.json()["object"] == "chat.completion"
-    answer = await post(URL, HI | {"stream": True}, headers={"accept": "application/json"})
-    assert answer.headers["content-type"] == "text/event-stream"
 
 
 async def test_text_parts_become_one_text(dispatcher: FakeDispatcher) -> None:

@@ -35,6 +35,18 @@ for _ in range(50):
             "messages[0].content[0].type",
         ),
         ({"messages": [{"role": "user", "content": "x", "name": 1}]}, "messages[0].name"),
+        (
+            {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": 1}}]},
+            "messages[0].function_call.arguments",
+        ),
+        (
+            {"messages": [{"role": "assistant", "function_call": "f"}]},
+            "messages[0].function_call",
+        ),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": None}}]}]},
+            "messages[0].tool_calls[0].function.name",
+        ),
         ({"model": None}, "model"),
         ({"model": ""}, "model"),
         ({"model": 5}, "model"),
@@ -91,6 +103,15 @@ for _ in range(50):
         ({"tools": {}}, "tools"),
         ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
         ({"response_format": {"type": "xml"}}, "response_format"),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"schema": {"type": "array", "maxItems": 100_000}},
+                }
+            },
+            "response_format",
+        ),
         ({"response_format": "json"}, "response_format"),
         ({"grammar": "root ::= " + "(" * 60000}, "grammar"),
         ({"grammar": 'root ::= "a"{99999999}'}, "grammar"),
