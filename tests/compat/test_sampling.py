@@ -98,6 +98,8 @@ def test_bytes_spell_the_answer_without_the_tokenizers_alphabet(raw: RawClient) 
     shown = [one["token"] for entry in entries for one in (entry, *entry["top_logprobs"])]
     assert not any(letter in token for token in shown for letter in "ĠĊ▁")
     assert all(len(entry["top_logprobs"]) == 20 for entry in entries)
+    (alone,) = raw.chat(logprobs=True, max_tokens=1).json()["choices"]
+    assert [entry["top_logprobs"] for entry in alone["logprobs"]["content"]] == [[]]
 
 
 def test_a_seed_repeats_its_text_whatever_came_between(raw: RawClient) -> None:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from inference.protocol.errors import ErrorCode
 from tests.llamero.api.asgi_client import get, post, start
+from tests.llamero.api.fakes import FakeDispatcher, engine_error
 
 ORIGIN = {"origin": "https://app.example"}
 ALLOWED = "access-control-allow-origin"
@@ -57,6 +59,34 @@ async def test_errors_and_streams_can_be_read(body: Any, key: str | None, status
     assert "x-request-id" in exposed
     assert "retry-after" in exposed
     assert "origin" in answer.headers["vary"].lower()
+
+
+@pytest.mark.usefixtures("listed")
+async def test_each_page_reads_its_own_refusal(dispatcher: FakeDispatcher, settings: Any) -> None:
+    settings.CORS_ALLOWED_ORIGINS.append("https://other.example")
+    dispatcher.submit_error, dispatcher.num_accepted = engine_error(ErrorCode.KEY_QUEUE_FULL), 0
+    for origin in (ORIGIN["origin"], "https://other.example", "https://evil.example"):
+        answer = await post("/v1/chat/completions", CHAT, headers={"origin": origin})
+        assert answer.status == 429
+        expected = None if "evil" in origin else origin
+        assert answer.headers.get(ALLOWED) == expected
+    assert len(dispatcher.questions) == 1
+
+
+@pytest.mark.usefixtures("listed")
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/chat/completions", 405),
+        ("GET", "/v1/nothing", 404),
+        ("POST", "/v1/chat/completions/", 404),
+        ("POST", "/v1/embeddings", 415),
+    ],
+)
+async def test_a_page_reads_that_an_address_is_wrong(method: str, path: str, status: int) -> None:
+    headers = ORIGIN | {"content-type": "text/plain"}
+    answer = await start(method, path, CHAT, headers=headers).finish()
+    assert (answer.status, answer.headers[ALLOWED]) == (status, ORIGIN["origin"])
 
 
 @pytest.mark.usefixtures("listed")

@@ -3,14 +3,17 @@
 import asyncio
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ModelFacts, ReplicaState, ReplicaStatus
-from llamero.accounts.services import IssuedKey
+from llamero.accounts.services import IssuedKey, issue_api_key
 from llamero.api import loading
 from llamero.streaming import frames
-from tests.llamero.streaming.conftest import receive, receive_until, start_frame, until
+from models_registry.models import Deployment, Model, ModelVersion
+from tests.llamero.streaming.conftest import Connect, receive, receive_until, start_frame, until
 from tests.llamero.streaming.fakes import FakeDispatcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -196,6 +199,37 @@ async def test_a_request_that_rest_refuses_is_refused_alike(
     assert refused["error"]["param"] == param
     assert code is None or refused["error"]["code"] == code
     assert refused["error"]["message"]
+
+
+async def test_a_key_for_another_model_finds_none(
+    connect: Connect, staff: User, dispatcher: FakeDispatcher
+) -> None:
+    other = await Model.objects.acreate(slug="mini", title="Mini", kind="embedding")
+    await ModelVersion.objects.acreate(model=other, number=1, state="ready", is_current=True)
+    await Deployment.objects.acreate(slug="mini", model=other, state="ready")
+    issue = sync_to_async(issue_api_key)
+    key = await issue(user=staff, name="one model", allowed_models=[other])
+    limited = await connect((b"authorization", f"Bearer {key.secret_text}".encode()))
+    await limited.connect()
+    assert (await receive(limited))["type"] == "hello"
+    for model, code in (("smol", "model_not_found"), ("mini", "invalid_value")):
+        await limited.send_json_to(start_frame(model=model))
+        refused = (await receive(limited))["error"]
+        assert (refused["param"], refused["code"]) == ("model", code)
+    assert not dispatcher.questions
+
+
+async def test_what_a_template_refuses_is_told_in_its_words(
+    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise EngineError(ErrorCode.CHAT_TEMPLATE_ERROR, "Roles must alternate.")
+
+    monkeypatch.setattr(dispatcher, "ask", refuse)
+    await socket.send_json_to(start_frame())
+
+    refused = (await receive(socket))["error"]
+    assert (refused["code"], refused["message"]) == ("chat_template_error", "Roles must alternate.")
 
 
 async def test_a_prompt_longer_than_the_context_is_refused(
