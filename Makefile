@@ -20,8 +20,8 @@ install: $(VENV)/.runtime
 
 # Two at a time, file by file: each process has a home, a broker and a database of its own.
 TEST_WORKERS ?= 2
-test: $(VENV)/.dev browser-engine
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not slow"
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not slow and not browser"
 
 # What takes longer than a change should wait for: more cases of the same kinds.
 slow: $(VENV)/.dev browser-engine

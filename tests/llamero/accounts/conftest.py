@@ -7,12 +7,15 @@ from django.contrib.auth.models import User
 
 from llamero.accounts.models import Team
 from llamero.accounts.selectors import recent_callers
+from llamero.accounts.uses import uses
 from models_registry.models import Model
 
 
 @pytest.fixture(autouse=True)
 def forget_callers() -> Iterator[None]:
     recent_callers.clear()
+    # Of keys of other tests, which had the same ids.
+    uses._waiting.clear()
     yield
     recent_callers.clear()
 
