@@ -30,7 +30,8 @@ class ServedModel:
 
     ``routes`` are all its deployments that may answer, this one too, each with its ``share`` of the
     requests. ``fallback`` is the model that answers when none of them can; one that does so itself
-    is told by ``stands_in_for``.
+    is told by ``stands_in_for``. ``request_defaults`` are the fields that a request has where it
+    does not name them.
     """
 
     id: str
@@ -48,6 +49,7 @@ class ServedModel:
     version: int = 0
     text_retention_days: int = 0
     share: int = 1
+    request_defaults: dict[str, Any] = field(default_factory=dict)
     routes: tuple["ServedModel", ...] = ()
     fallback: str = ""
     stands_in_for: str = ""
@@ -215,6 +217,7 @@ def _served_model(deployment: Deployment, version: ModelVersion | None) -> Serve
         version=version.number if version else 0,
         text_retention_days=deployment.text_retention_days,
         share=deployment.share,
+        request_defaults=deployment.request_defaults,
         fallback=model.fallback.slug if model.fallback else "",
     )
 

@@ -34,6 +34,29 @@ REQUESTS = (
         "context is full.",
     },
 )
+DEFAULTS = (
+    "Defaults of requests",
+    {
+        "classes": FOLDED,
+        "fields": (
+            ("default_temperature", "default_top_k"),
+            ("default_top_p", "default_min_p"),
+            ("default_n_predict", "default_seed"),
+            ("default_repeat_penalty", "default_repeat_last_n"),
+            ("default_presence_penalty", "default_frequency_penalty"),
+            ("default_dry_multiplier", "default_dry_base"),
+            ("default_dry_allowed_length", "default_dry_penalty_last_n"),
+            ("default_xtc_probability", "default_xtc_threshold"),
+            ("default_typical_p", "default_top_n_sigma"),
+            ("default_dynatemp_range", "default_dynatemp_exponent"),
+            ("default_mirostat", "default_mirostat_tau", "default_mirostat_eta"),
+            ("default_adaptive_target", "default_adaptive_decay"),
+            ("default_samplers", "default_n_keep"),
+        ),
+        "description": "What holds where a request says nothing, like llama-server's options whose "
+        "names are given. They act on the next request; nothing is reloaded.",
+    },
+)
 MEMORY = (
     "Memory and cache",
     {
@@ -81,4 +104,4 @@ MACHINE = (
         "cores, and all GPUs of its node.",
     },
 )
-FIELDSETS = (BASICS, REQUESTS, MEMORY, SPEED, VECTORS, MACHINE)
+FIELDSETS = (BASICS, REQUESTS, DEFAULTS, MEMORY, SPEED, VECTORS, MACHINE)

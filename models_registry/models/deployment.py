@@ -9,6 +9,7 @@ from models_registry.models.draft import judge_draft
 from models_registry.models.model import Model
 from models_registry.models.profile import ProfileColumns, between
 from models_registry.models.profile_rules import exceeds, find_contradictions, find_misfits
+from models_registry.models.request_defaults import RequestDefaultColumns, find_idle_defaults
 from models_registry.models.version import ModelVersion
 from models_registry.names import MAX_NAME_LENGTH, validate_deployment_name
 
@@ -29,8 +30,8 @@ class DeploymentState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-class Deployment(ProfileColumns):
-    """A model (its current version, or a pinned one) with a runtime profile.
+class Deployment(ProfileColumns, RequestDefaultColumns):
+    """A model (its current version, or a pinned one) with a profile and defaults of requests.
 
     ``generation`` is bumped by every change of the profile or of the pinned version, and by a
     restart: a replica of an older generation is replaced. One that ``is_draining`` gets no new
@@ -148,6 +149,7 @@ class Deployment(ProfileColumns):
             errors["min_replicas"] = f"Cannot be more than the maximum, {self.max_replicas}."
         if self.model_id:
             errors |= find_contradictions(self, self.kind)
+            errors |= find_idle_defaults(self, self.kind)
             errors |= self._find_version_errors()
         if errors:
             raise ValidationError(errors)

@@ -13,6 +13,7 @@ from llamero.apply.steps import Step, list_changes
 from models_registry.incoming.wishes import check_wish
 from models_registry.models import Deployment, Model, ModelAlias, ModelVersion
 from models_registry.models.profile import PROFILE_FIELDS
+from models_registry.models.request_defaults import REQUEST_DEFAULT_FIELDS
 from models_registry.names import normalize_name
 from models_registry.services.deployments import create_deployment, restart_deployments
 from models_registry.services.versions import make_current
@@ -27,6 +28,7 @@ _DEPLOYMENT_FIELDS = (
     "target_ttft_seconds",
     "ignores_memory",
     "text_retention_days",
+    *REQUEST_DEFAULT_FIELDS,
 )
 
 

@@ -88,11 +88,11 @@ async def resume_chat(run_id: str, caller: Caller) -> Chat:
 
 
 def _prepare(body: dict[str, Any], caller: Caller) -> tuple[ChatRequest, ServedModel]:
-    request = read_chat_request(body | {"stream": True})
+    served = choose_model(body.get("model"), caller, GENERATIVE)
+    request = read_chat_request(body | {"stream": True}, served.request_defaults)
     if request.settings.num_choices != 1:
         raise InvalidValue("n", "n must be 1 on a socket: start several chats instead.")
-    request = _add_system(request, body.get("system"))
-    return request, choose_model(body.get("model"), caller, GENERATIVE)
+    return _add_system(request, body.get("system")), served
 
 
 def _add_system(request: ChatRequest, system: object) -> ChatRequest:

@@ -101,6 +101,22 @@ def test_changes_are_told_and_made(folder: Path) -> None:
     assert apply(folder, changed) == "everything is as the file says\n"
 
 
+def test_defaults_of_requests_are_settings_of_a_deployment(folder: Path) -> None:
+    apply(folder, GOOD)
+    steady = GOOD.replace("num_slots: 2", "default_seed: 42\n        default_temperature: 0")
+    planned = apply(folder, steady, dry_run=True)
+    assert "default_seed None -> 42, default_temperature None -> 0" in planned
+    apply(folder, steady)
+    deployment = Deployment.objects.get()
+    assert deployment.request_defaults == {"seed": 42, "temperature": 0.0}
+    assert deployment.generation == 1
+    apply(folder, GOOD.replace("num_slots: 2", "default_seed: null"))
+    assert Deployment.objects.get().request_defaults == {"temperature": 0.0}
+    for value in (".nan", "3"):
+        with pytest.raises(CommandError, match=r"deployments\[0\].default_temperature"):
+            apply(folder, GOOD.replace("num_slots: 2", f"default_temperature: {value}"))
+
+
 def test_files_decide_about_versions(folder: Path) -> None:
     apply(folder, GOOD)
     Draft().with_keys(general__name=scalar(STRING, "b")).write(folder, "new.gguf")

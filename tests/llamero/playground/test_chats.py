@@ -10,6 +10,7 @@ from llamero.playground import services
 from llamero.playground.answers import Answer
 from llamero.playground.models import Chat, Message, MessageState
 from tests.llamero.playground.conftest import Window
+from tests.models_registry.factories import make_deployment, make_model, make_version
 
 REQUEST = {"model": "smol", "temperature": 0.5, "system": "Be secret."}
 
@@ -279,6 +280,16 @@ def test_presets_are_each_user_s_own(window: Window, other: Window) -> None:
     assert window.error("POST", "presets", {"name": "x", "settings": 1}) == (400, "settings")
     window.ok("DELETE", f"presets/{saved['id']}")
     assert window.ok("GET", "presets")["presets"] == []
+
+
+def test_the_settings_begin_with_a_deployments_defaults(window: Window) -> None:
+    model = make_model()
+    make_version(model)
+    make_deployment(
+        model, default_temperature=0.3, default_n_predict=64, default_repeat_penalty=1.1
+    )
+    (told,) = window.ok("GET", "models")["models"]
+    assert told["defaults"] == {"temperature": 0.3, "max_tokens": 64}
 
 
 @pytest.mark.parametrize("path", ["chats", "chats/1", "presets", "models"])

@@ -46,6 +46,17 @@ async def test_a_chat_streams_its_text_and_ends_with_counts(
     await until(lambda: dispatcher.streams[0].is_closed)
 
 
+async def test_a_chat_has_its_deployments_defaults(
+    served: Deployment, socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+) -> None:
+    defaults = {"default_seed": 42, "default_temperature": 0.5, "default_n_predict": 9}
+    await Deployment.objects.filter(pk=served.pk).aupdate(**defaults)
+    await socket.send_json_to(start_frame(temperature=0.25))
+    await receive_until(socket, "done", "error")
+    job = dispatcher.streams[0].job
+    assert (job.sampling.temperature, job.sampling.seed, job.max_tokens) == (0.25, 42, 9)
+
+
 async def test_calls_and_reasoning_have_frames_of_their_own(
     socket: WebsocketCommunicator, dispatcher: FakeDispatcher
 ) -> None:

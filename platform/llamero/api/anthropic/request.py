@@ -11,6 +11,7 @@ from llamero.api.answer_form import read_answer_form
 from llamero.api.anthropic.conversation import read_conversation
 from llamero.api.anthropic.tools import read_tool_use
 from llamero.api.chat import ChatRequest
+from llamero.api.defaults import NO_DEFAULTS, RequestDefaults, with_defaults
 from llamero.api.fields import (
     REFUSED_FIELDS,
     AnyValue,
@@ -65,9 +66,11 @@ class MessagesRequest:
     hides_thinking: bool
 
 
-def read_messages_request(body: Mapping[str, Any]) -> MessagesRequest:
-    """Validate a body; raises ValidationError or LlameroError."""
-    fields = validate(MessagesSerializer, body)
+def read_messages_request(
+    body: Mapping[str, Any], defaults: RequestDefaults = NO_DEFAULTS
+) -> MessagesRequest:
+    """Validate a body, over the defaults of who answers; raises ValidationError or LlameroError."""
+    fields = with_defaults(validate(MessagesSerializer, body), defaults)
     _check_metadata(fields.get("metadata"))
     thinking = _read_thinking(fields, fields["max_tokens"])
     return MessagesRequest(

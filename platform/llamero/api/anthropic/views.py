@@ -31,12 +31,12 @@ class MessagesView(AsyncAPIView):
     serializer_class = MessagesSerializer
 
     def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
+        """Find the model and validate the body."""
         body = read_json_object(request._request)
-        self.wanted = read_messages_request(body)
-        self.run_id = read_run_id(request, self.wanted.chat.settings, num_jobs=1)
         model = named_model(self.kwargs, body.get("model"))
         self.served = self.choose_model(model, GENERATIVE)
+        self.wanted = read_messages_request(body, self.served.request_defaults)
+        self.run_id = read_run_id(request, self.wanted.chat.settings, num_jobs=1)
         self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

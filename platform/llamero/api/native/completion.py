@@ -12,6 +12,7 @@ from inference.protocol.text import Detokenize
 from llamero import dispatch
 from llamero.api.async_view import caller_of, json_response
 from llamero.api.collect import collect
+from llamero.api.defaults import with_defaults
 from llamero.api.fields import validate
 from llamero.api.generation import Prompt, check_num_jobs, open_run, settle
 from llamero.api.loading import stream_when_ready
@@ -93,15 +94,15 @@ class CompletionView(GeneratingView):
     sources: list[PromptText]
 
     def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
+        """Find the model and validate the body."""
         body = self.read_body(request)
-        fields = validate(CompletionSerializer, body)
+        self.served = self.find_model(request, GENERATIVE, body)
+        fields = with_defaults(validate(CompletionSerializer, body), self.served.request_defaults)
         self.sources = read_native_prompts(fields["prompt"], "prompt")
         self.completion = read_completion_request(fields, body)
         settings = self.completion.settings
         check_num_jobs(len(self.sources), settings)
         self.run_id = read_run_id(request, settings, len(self.sources) * settings.num_choices)
-        self.served = self.find_model(request, GENERATIVE, body)
         self.waits_at = self.served.deployment
 
     async def make_prompts(self, facts: ModelFacts) -> list[Prompt]:

@@ -9,6 +9,7 @@ from inference.protocol.replicas import ModelFacts
 from inference.protocol.sampling import GrammarTrigger, SamplingParams
 from llamero.api.adapters import AdapterChoice
 from llamero.api.generation import GenerationSettings
+from llamero.api.sampling import read_sampling
 from models_registry.selectors import ServedModel
 
 _UNLIMITED = -1
@@ -77,6 +78,18 @@ def describe_settings(
         "generation_prompt": "",
         "backend_sampling": False,
     }
+
+
+def describe_defaults(served: ServedModel, facts: ModelFacts) -> dict[str, Any]:
+    """Describe what a request to llama-server's routes has that names nothing."""
+    defaults = served.request_defaults
+    # A seed is drawn for each request; here is none.
+    sampling = msgspec.structs.replace(
+        read_sampling(dict(defaults), SamplingParams()), seed=defaults.get("seed")
+    )
+    settings = GenerationSettings(sampling=sampling, num_keep=defaults.get("n_keep", 0))
+    length = defaults.get("n_predict", _UNLIMITED)
+    return describe_settings(sampling, settings, length, model_side(served, facts))
 
 
 def _describe_numbers(sampling: SamplingParams) -> dict[str, Any]:

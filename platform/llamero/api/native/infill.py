@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from inference.protocol.replicas import ModelFacts
+from llamero.api.defaults import with_defaults
 from llamero.api.fields import AnyValue, StrictBoolean, StrictString, validate
 from llamero.api.generation import Prompt
 from llamero.api.infill import ExtraFile, Gap, check_infill, fit, lay_out, read_gap
@@ -40,9 +41,10 @@ class InfillView(GeneratingView):
     gap: Gap
 
     def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
+        """Find the model and validate the body."""
         body = self.read_body(request)
-        fields = validate(InfillSerializer, body)
+        self.served = self.find_model(request, GENERATIVE, body)
+        fields = with_defaults(validate(InfillSerializer, body), self.served.request_defaults)
         self.gap = Gap(
             before=fields["input_prefix"],
             behind=fields["input_suffix"],
@@ -53,7 +55,6 @@ class InfillView(GeneratingView):
         self.completion = read_completion_request(fields, body)
         settings = self.completion.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
-        self.served = self.find_model(request, GENERATIVE, body)
         self.waits_at = self.served.deployment
 
     async def make_prompts(self, facts: ModelFacts) -> list[Prompt]:

@@ -9,13 +9,12 @@ from rest_framework.request import Request
 
 from inference.protocol.errors import EngineError
 from inference.protocol.replicas import ModelFacts, ReplicaStatus, SlotStats
-from inference.protocol.sampling import SamplingParams
 from llamero import dispatch
 from llamero.accounts.scopes import Scope
 from llamero.api.async_view import json_response
 from llamero.api.errors import RETRY_SECONDS
 from llamero.api.model_choice import ANY_KIND
-from llamero.api.native.generation_settings import describe_settings, model_side
+from llamero.api.native.generation_settings import describe_defaults
 from llamero.api.native.view import NativeView
 from llamero.errors import LlameroError
 from models_registry.models import DeploymentState
@@ -44,7 +43,7 @@ class PropsView(NativeView):
         return json_response(
             {
                 "default_generation_settings": {
-                    "params": describe_settings(SamplingParams(), model=model_side(served, facts)),
+                    "params": describe_defaults(served, facts),
                     "n_ctx": facts.context_length,
                 },
                 "total_slots": sum(one.num_slots for one in replicas),

@@ -35,12 +35,14 @@ class ChatCompletionsView(AsyncAPIView):
         return self.dialect is Dialect.LLAMA_SERVER
 
     def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
+        """Find the model and validate the body."""
         body = read_json_object(request._request)
-        self.chat = read_chat_request(body, goes_on_with_answers=self.is_native)
+        self.served = self.find_served(request, body)
+        self.chat = read_chat_request(
+            body, self.served.request_defaults, goes_on_with_answers=self.is_native
+        )
         settings = self.chat.settings
         self.run_id = read_run_id(request, settings, settings.num_choices)
-        self.served = self.find_served(request, body)
         self.waits_at = self.served.deployment
 
     def find_served(self, request: Request, body: dict[str, Any]) -> ServedModel:

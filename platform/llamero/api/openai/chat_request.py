@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llamero.api.chat import ChatRequest
+from llamero.api.defaults import NO_DEFAULTS, RequestDefaults, with_defaults
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
 from llamero.api.lengths import LEAST_LENGTH, read_limit
 from llamero.api.messages import read_messages
@@ -59,13 +60,17 @@ class ChatSerializer(OpenAISerializer):
 
 
 def read_chat_request(
-    body: Mapping[str, Any], *, goes_on_with_answers: bool = False
+    body: Mapping[str, Any],
+    defaults: RequestDefaults = NO_DEFAULTS,
+    *,
+    goes_on_with_answers: bool = False,
 ) -> ChatRequest:
     """Validate a body; raises ValidationError or LlameroError.
 
+    ``defaults`` are those of the deployment that answers.
     ``goes_on_with_answers``: a last message by the assistant is the beginning of the answer.
     """
-    fields = validate(ChatSerializer, body)
+    fields = with_defaults(validate(ChatSerializer, body), defaults)
     include_usage = read_include_usage(fields)
     template_kwargs = _read_template_kwargs(fields.get("chat_template_kwargs"))
     tools = read_tool_use(fields)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from llamero.api.defaults import NO_DEFAULTS, RequestDefaults, with_defaults
 from llamero.api.fields import AnyValue, StrictBoolean, StrictInteger, StrictString, validate
 from llamero.api.generation import GenerationSettings
 from llamero.api.lengths import LEAST_LENGTH, limit_of, read_length
@@ -50,9 +51,11 @@ class CompletionRequest:
     include_usage: bool
 
 
-def read_completion_request(body: Mapping[str, Any]) -> CompletionRequest:
-    """Validate a body; raises ValidationError or LlameroError."""
-    fields = validate(CompletionSerializer, body)
+def read_completion_request(
+    body: Mapping[str, Any], defaults: RequestDefaults = NO_DEFAULTS
+) -> CompletionRequest:
+    """Validate a body, over the defaults of who answers; raises ValidationError or LlameroError."""
+    fields = with_defaults(validate(CompletionSerializer, body), defaults)
     num_returned, num_tried = fields.get("n", 1), _read_best_of(fields)
     num_logprobs = fields.get("logprobs")
     asked_prompt_logprobs = read_prompt_logprobs(fields)

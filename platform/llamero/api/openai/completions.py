@@ -33,15 +33,15 @@ class CompletionsView(AsyncAPIView):
     serializer_class = CompletionSerializer
 
     def prepare(self, request: Request) -> None:
-        """Validate the body and find the model."""
+        """Find the model and validate the body."""
         body = read_json_object(request._request)
-        self.completion = read_completion_request(body)
+        model = named_model(self.kwargs, body.get("model"))
+        self.served = self.choose_model(model, GENERATIVE)
+        self.completion = read_completion_request(body, self.served.request_defaults)
         num_prompts, settings = len(self.completion.prompts), self.completion.settings
         check_num_jobs(num_prompts, settings)
         num_jobs = num_prompts * settings.num_choices
         self.run_id = read_run_id(request, settings, num_jobs)
-        model = named_model(self.kwargs, body.get("model"))
-        self.served = self.choose_model(model, GENERATIVE)
         self.waits_at = self.served.deployment
 
     async def post(self, request: Request, **kwargs: Any) -> HttpResponseBase:

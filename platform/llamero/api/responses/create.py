@@ -108,13 +108,13 @@ class ResponsesView(TurnView):
     is_begun = False
 
     def prepare(self, request: Request) -> None:
-        """Validate the body, find model and conversation."""
+        """Find the model, validate the body, find the conversation."""
         body = read_json_object(request._request)
         self.response_id = make_response_id()
-        self.asked = read_request(body, self.response_id)
+        self.find_model(request, body)
+        self.asked = read_request(body, self.response_id, self.served.request_defaults)
         self.is_durable = self._is_resumable(request) or self.asked.is_background
         self.run_id = self._read_run_id(request)
-        self.find_model(request, body)
         self.waits_at = self.served.deployment
         self.read_conversation(request, self.asked.turn)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings as site
 
+from llamero.api.defaults import NO_DEFAULTS, RequestDefaults, with_defaults
 from llamero.api.fields import (
     AnyValue,
     RequestSerializer,
@@ -15,6 +16,7 @@ from llamero.api.fields import (
     validate,
 )
 from llamero.api.generation import GenerationSettings
+from llamero.api.lengths import NO_LIMIT, limit_of
 from llamero.api.openai.settings import OpenAISerializer, read_settings
 from llamero.api.responses.items import Item, read_input
 from llamero.api.responses.small_fields import (
@@ -29,6 +31,7 @@ from llamero.api.turn import ReasoningWish
 from llamero.errors import InvalidValue, NotSupported
 
 MAX_NAME_LENGTH = 512
+_LENGTH_NAMES = ("max_output_tokens",)
 # What has a server keep, or fetch, what it does not have.
 _REFUSED = ("conversation", "prompt")
 
@@ -97,9 +100,11 @@ def read_turn(body: Mapping[str, Any], response_id: str) -> Turn:
     return _make_turn(validate(PromptFields, body), response_id)
 
 
-def read_request(body: Mapping[str, Any], response_id: str) -> ResponseRequest:
-    """Validate a body; raises ValidationError or LlameroError."""
-    fields = validate(ResponseFields, body)
+def read_request(
+    body: Mapping[str, Any], response_id: str, defaults: RequestDefaults = NO_DEFAULTS
+) -> ResponseRequest:
+    """Validate a body, over the defaults of who answers; raises ValidationError or LlameroError."""
+    fields = with_defaults(validate(ResponseFields, body), defaults, _LENGTH_NAMES)
     is_background = fields.get("background", False)
     can_store = site.RESPONSE_RETENTION_DAYS > 0
     is_stored = fields.get("store", True) and can_store
@@ -145,10 +150,15 @@ def _read_settings(fields: dict[str, Any]) -> GenerationSettings:
     with naming_text_format():
         return read_settings(
             sampling,
-            max_tokens=fields.get("max_output_tokens"),
+            max_tokens=_read_limit(fields),
             num_logprobs=_read_num_logprobs(fields),
             num_prompt_logprobs=None,
         )
+
+
+def _read_limit(fields: dict[str, Any]) -> int | None:
+    """Read the longest answer; only a default may say that there is none."""
+    return limit_of(fields.get("max_output_tokens", NO_LIMIT))
 
 
 def _read_num_logprobs(fields: dict[str, Any]) -> int | None:
@@ -162,7 +172,7 @@ def _make_echo(fields: dict[str, Any], turn: Turn) -> dict[str, Any]:
     sampling = turn.settings.sampling
     return {
         "instructions": fields.get("instructions"),
-        "max_output_tokens": fields.get("max_output_tokens"),
+        "max_output_tokens": _read_limit(fields),
         "max_tool_calls": fields.get("max_tool_calls"),
         "metadata": read_metadata(fields.get("metadata")),
         "parallel_tool_calls": fields.get("parallel_tool_calls", True),

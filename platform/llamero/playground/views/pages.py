@@ -117,5 +117,15 @@ def _describe(served: ServedModel) -> dict[str, Any]:
         "title": served.title,
         "state": served.state,
         "reason": served.reason,
+        "defaults": _describe_defaults(served.request_defaults),
         "facts": [*facts, f"{served.profile.context_length:,} tokens of context"],
     }
+
+
+def _describe_defaults(defaults: dict[str, Any]) -> dict[str, Any]:
+    """Give the values that the form begins with where the deployment has some."""
+    names = {field.name for field in (*SLIDERS, *NUMBERS)}
+    found = {name: value for name, value in defaults.items() if name in names}
+    if (length := defaults.get("n_predict", 0)) > 0:
+        found["max_tokens"] = length
+    return found

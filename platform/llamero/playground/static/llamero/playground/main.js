@@ -27,7 +27,8 @@ const CONNECTION_WORDS = {
 
 const panels = new Panels();
 const settings = new Settings(find("settings"), () => panels.showSettings());
-const pickers = ["model", "second-model"].map((name) => new ModelPicker(name, ({ kind }) => kind === "chat", update));
+const chats = ({ kind }) => kind === "chat";
+const pickers = [new ModelPicker("model", chats, begin), new ModelPicker("second-model", chats, update)];
 new Models(pickers);
 new Presets(find("settings"), settings, complain);
 const socket = new ChatSocket(socketPath, showConnection);
@@ -157,6 +158,12 @@ function hideBanner() {
 
 function complain(error) {
   showBanner(error.message);
+}
+
+// The settings begin as the first model's deployment has them.
+function begin(model) {
+  if (model) settings.propose(model.defaults);
+  update();
 }
 
 function update() {

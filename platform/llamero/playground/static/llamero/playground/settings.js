@@ -32,6 +32,21 @@ export class Settings {
     this.#save();
   }
 
+  // Begins with what a model's deployment has; what somebody chose stays.
+  propose(defaults) {
+    for (const input of this.#form.querySelectorAll("input.number")) {
+      const before = input.dataset.default;
+      input.dataset.usual ??= before;
+      const next = String(defaults[input.name] ?? input.dataset.usual);
+      if (next === before) continue;
+      input.dataset.default = next;
+      if (input.value !== before) continue;
+      this.#set(input, next);
+      // A deployment's default need not be on the form's grid.
+      if (input.validity.stepMismatch) input.step = "any";
+    }
+  }
+
   // Shows the first bad value, if any; true if there is none.
   check() {
     if (this.#form.checkValidity()) return true;
