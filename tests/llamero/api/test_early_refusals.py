@@ -3,8 +3,12 @@
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
+from django.test import RequestFactory
 
 from inference.protocol.errors import EngineError, ErrorCode
+from llamero.api.early_refusals import EarlyRefusals
+from llamero.api.paths import Dialect
 from tests.llamero.api.asgi_client import post
 from tests.llamero.api.fakes import FakeDispatcher
 
@@ -54,3 +58,15 @@ async def test_a_refusal_is_told_again_as_another_request_s(
 async def test_a_body_that_cannot_be_read_is_told_so_meanwhile(path: str, raw: bytes) -> None:
     await post(path, BODIES[path])
     assert (await post(path, raw)).status == 400
+
+
+@pytest.mark.parametrize("key", ["", "Bearer llm_x"])
+def test_what_shows_no_key_is_told_nobody_else_s_refusal(key: str) -> None:
+    """As requests of pages and batches do."""
+    refusals = EarlyRefusals()
+    headers = {"Authorization": key} if key else {}
+    request = RequestFactory().post(
+        "/v1/embeddings", {"model": "mini"}, content_type="application/json", headers=headers
+    )
+    refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
+    assert (refusals.repeat(request) is not None) == bool(key)
