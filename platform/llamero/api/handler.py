@@ -75,10 +75,9 @@ class ApiHandler(ASGIHandler):
 
 
 def _note_length(request: HttpRequest, body: IO[bytes]) -> None:
-    """Tell how long a body is that came in chunks: who reads forms asks."""
-    if "CONTENT_LENGTH" not in request.META:
-        request.META["CONTENT_LENGTH"] = str(body.seek(0, SEEK_END))
-        body.seek(0)
+    """Tell how long a body is, whatever its head says, or if it says nothing: all of it is here."""
+    request.META["CONTENT_LENGTH"] = str(body.seek(0, SEEK_END))
+    body.seek(0)
 
 
 class PathSwitch:

@@ -94,6 +94,11 @@ async def test_a_compressed_body_is_refused_by_name(encoding: str, status: int) 
     assert status == 200 or "Content-Encoding" in answer.error["message"]
 
 
+@pytest.mark.parametrize("length", ["", "x", "-1", "5", "9" * 30])
+async def test_a_length_that_is_wrong_is_no_harm(length: str) -> None:
+    assert (await post(URL, GOOD, headers={"content-length": length})).status == 200
+
+
 async def test_multipart_is_415() -> None:
     headers = {"content-type": "multipart/form-data; boundary=x"}
     assert (await post(URL, b"--x--", headers=headers)).status == 415
