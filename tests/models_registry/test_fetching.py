@@ -148,6 +148,7 @@ def test_what_is_no_model_stops_at_its_first_bytes(hub: Hub) -> None:
         (403, {}, "does not let us"),
         (200, {"Content-Encoding": "gzip"}, "packed"),
         (200, {"Content-Length": "x"}, "how large"),
+        (200, {"Content-Length": "9" * 5000}, "how large"),
         (302, {}, "nowhere"),
         (302, {"Location": "file:///etc/passwd"}, "https:// or http://"),
         (302, {"Location": "http://10.0.0.1/x"}, "not in the public Internet"),

@@ -24,7 +24,8 @@ CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
 MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)\Z")
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})\Z")
+_LENGTH = re.compile(r"[0-9]{1,18}\Z")
 _BAD_STATUS = {
     401: "it wants a token, or another one",
     403: "it does not let us have it",
@@ -150,7 +151,7 @@ def _read_head(response: http.client.HTTPResponse, target: Target, offset: int) 
             return answer(offset=offset, size_bytes=int(found[3]))
     elif status == 200:
         length = response.getheader("Content-Length", "")
-        if not length.isdecimal():
+        if not _LENGTH.match(length):
             raise FetchRefused(f"{target.host} does not say how large the file is.")
         return answer(offset=0, size_bytes=int(length))
     words = _BAD_STATUS.get(status, "that is no file")

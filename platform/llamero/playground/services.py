@@ -86,9 +86,10 @@ def share_chat(*, chat: Chat, is_shared: bool) -> Chat:
     return chat
 
 
+@transaction.atomic
 def delete_chat(*, chat: Chat) -> None:
     """Delete a chat with all its messages."""
-    chat.delete()
+    _lock(chat).delete()
 
 
 def end_answer(*, message: Message, answer: Answer) -> bool:
