@@ -110,8 +110,16 @@ class Lab:
         wait_until(is_ready, seconds=60, what=f"{num_replicas} ready replicas")
 
     def kill_replica(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to a replica's process; gives its id."""
+        """Send a signal to a replica's process, once it has one; gives its id."""
+
+        def is_running() -> bool:
+            status = self.client.registry.get(name)
+            # One that is about to start is told by its agent, without a process.
+            return status is not None and status.pid > 0 and psutil.pid_exists(status.pid)
+
+        wait_until(is_running, seconds=60, what=f"a process of {name}")
         pid = self.status(name).pid
+        assert pid > 0, "zero would be ourselves"
         os.kill(pid, number)
         return pid
 
