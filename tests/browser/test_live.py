@@ -60,6 +60,7 @@ def test_stop_frees_the_slot(live_page: Page, live_llamero: LiveLlamero) -> None
 def test_the_admin_home_shows_the_deployments_as_they_are(live_page: Page) -> None:
     live_page.goto("/admin/")
 
-    row = live_page.locator(".overview-table tr", has_text=CHAT_MODEL)
+    deployments = live_page.locator("section[aria-labelledby=deployments-title]")
+    row = deployments.locator("tr", has_text=CHAT_MODEL)
     expect(row).to_contain_text("Ready")
     expect(live_page.locator(".overview-alert")).to_have_count(0)

@@ -11,18 +11,20 @@ from django.views.decorators.cache import never_cache
 from llamero.accounts.callers import Caller, user_owner
 from llamero.api.errors import describe_exception, error_response
 from llamero.api.paths import Dialect
-from llamero.console.access import staff_only
 from llamero.errors import LlameroError
 
 Handler = Callable[..., dict[str, Any] | None]
+NOT_STAFF = LlameroError(401, "not_signed_in", "Sign in as a member of the staff.")
 
 
 def json_view(**handlers: Handler) -> Callable[..., HttpResponseBase]:
     """Make a view for the staff of the handlers of its methods; what they raise is told."""
 
     @never_cache
-    @staff_only
     def view(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        # No page to sign in on: what asks is a script, which says what has happened.
+        if not (request.user.is_active and request.user.is_staff):
+            return _refuse(NOT_STAFF)
         handler = handlers.get(str(request.method).lower())
         if handler is None:
             message = f"Use {' or '.join(handlers).upper()}."

@@ -9,7 +9,7 @@ from django.test import Client
 from llamero.playground.views.pages import NUMBERS, SLIDERS
 from models_registry.models import Deployment, Model, ModelVersion
 
-STAFF_PAGES = ["/playground", "/playground/models", "/overview"]
+STAFF_PAGES = ["/playground", "/overview"]
 
 
 @pytest.fixture

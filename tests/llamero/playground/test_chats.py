@@ -236,6 +236,13 @@ def test_what_was_read_before_undoes_no_change(window: Window) -> None:
     assert not Chat.objects.exists()
 
 
+def test_whoever_is_not_signed_in_is_told_so_and_sent_nowhere(db: None, plain: Client) -> None:
+    for client in (Client(), plain):
+        for path in ("chats", "models", "presets"):
+            answer = client.get(f"/playground/{path}")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (401, "not_signed_in")
+
+
 def test_a_shared_chat_is_read_by_whoever_is_signed_in(window: Window, plain: Client) -> None:
     chat = start(window)
     _, answer = say(window, chat, "</script><script>alert(1)</script>")

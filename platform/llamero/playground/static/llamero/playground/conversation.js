@@ -18,8 +18,8 @@ export class Conversation {
   #lastRequest = null;
 
   // hooks: readRequest(column number) gives what to ask with, or null; onChange(), onProgress(text),
-  // announce(text), onChat(chat) when the chat itself has changed, complain(error), and
-  // showCode(body).
+  // announce(text), onChat(chat) when the chat itself has changed, onUnsent(text) when what was said
+  // could not be kept, complain(error), and showCode(body).
   constructor({ socket, elements, hooks }) {
     this.#socket = socket;
     this.#hooks = hooks;
@@ -82,8 +82,12 @@ export class Conversation {
     return this.#say(this.#shown.map((column) => ({ column, turn: { parent: column.leaf, text } })));
   }
 
+  // What is not on the socket yet is stopped as soon as it is.
   stop() {
-    for (const { live } of this.#columns) if (live?.id) this.#socket.cancel(live.id);
+    for (const { live } of this.#columns) {
+      if (live?.id) this.#socket.cancel(live.id);
+      else if (live) live.isStopped = true;
+    }
   }
 
   #say(turns) {
@@ -108,6 +112,8 @@ export class Conversation {
       this.#keepLeaves();
     } catch (error) {
       this.#hooks.complain(error);
+      const [{ column: first, turn }] = asked;
+      if (turn.text && first.live && !first.live.message) this.#hooks.onUnsent(turn.text);
       for (const { column } of asked) if (column.live && !column.live.id) column.live = null;
     }
     this.#hooks.onChange();
@@ -121,12 +127,14 @@ export class Conversation {
     for (const message of messages) this.#tree.put(message);
     const answer = messages.at(-1);
     column.leaf = answer.id;
+    const { isStopped } = column.live;
     column.live = { message: answer, id: null };
     this.#show();
     const path = this.#tree.path(answer.parent);
     const body = { ...answer.request, messages: toRequest(path) };
     this.#lastRequest = body;
     column.live.id = this.#socket.start(answer.run, body, this.#follower(column, answer));
+    if (isStopped) this.#socket.cancel(column.live.id);
     this.#hooks.onChat(chat);
     this.#hooks.onChange();
   }

@@ -41,6 +41,7 @@ const conversation = new Conversation({
     onProgress: (text) => (find("live-stats").textContent = text),
     announce: (text) => (find("announcer").textContent = text),
     onChat: noteChat,
+    onUnsent: giveBack,
     complain,
     showCode: (body) => showCode(writeChat(toChatBody(body))),
   },
@@ -157,7 +158,8 @@ function hideBanner() {
 }
 
 function complain(error) {
-  showBanner(error.message);
+  if (error.status === 401) showConnection("signed-out");
+  else showBanner(error.message);
 }
 
 // The settings begin as the first model's deployment has them.
@@ -198,6 +200,12 @@ function send() {
   prompt.value = "";
   grow();
   prompt.focus();
+}
+
+// Nobody shall have to write again what could not be sent.
+function giveBack(text) {
+  if (!prompt.value) prompt.value = text;
+  grow();
 }
 
 function grow() {

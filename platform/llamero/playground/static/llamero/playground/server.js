@@ -26,7 +26,7 @@ export async function ask(method, path, body) {
       body: method === "GET" ? undefined : JSON.stringify(body ?? {}),
     });
   } catch {
-    throw new ServerError(0, "The server cannot be reached, or you were signed out.");
+    throw new ServerError(0, "The server cannot be reached.");
   }
   if (response.status === 204) return null;
   const document = await response.json().catch(() => ({}));
