@@ -127,6 +127,20 @@ async def test_a_job_goes_on_elsewhere_and_is_recorded_once(client, job, jobs):
     assert (record.node, record.num_completion_tokens) == ("there", 2)
 
 
+@pytest.mark.parametrize("is_abandoned", [True, False])
+async def test_whoever_leaves_in_the_middle_has_used_what_was_made_till_then(
+    client, gateway, job, jobs, is_abandoned
+):
+    jobs.take("chat-1")
+    tell(client, job, Started(0, 0), *map(make_token, range(10)))
+    await gateway.cancel([job.id], is_abandoned=is_abandoned)
+    assert count_records(client) == 0
+    tell(client, job, Done(FinishReason.CANCELLED, 4, 0, 11), first_seq=12)
+    record = only_record(client)
+    assert (record.num_prompt_tokens, record.num_completion_tokens) == (4, 11)
+    assert (record.finish_reason, record.error_code) == ("cancelled", "")
+
+
 async def test_a_stopped_prompt_counts_once_some_of_it_was_there(client, gateway, job, jobs):
     jobs.take("chat-1")
     tell(client, job, Done(FinishReason.CANCELLED, 4, 0, 0))

@@ -61,6 +61,8 @@ async def test_prompts_may_be_token_ids(
 ) -> None:
     assert (await post(URL, ask(prompt=prompt))).status == 200
     assert [job.prompt_tokens for job in dispatcher.jobs] == expected
+    assert (await post(URL, ask(prompt=prompt, stream=True))).data[-1] == "[DONE]"
+    assert [job.prompt_tokens for job in dispatcher.jobs] == expected * 2
 
 
 @pytest.mark.parametrize(
