@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from inference.protocol.errors import ErrorCode
+from llamero.api import async_view
+from llamero.api.early_refusals import EarlyRefusals
 from tests.llamero.api.asgi_client import get, post, start
 from tests.llamero.api.fakes import FakeDispatcher, engine_error
 
@@ -62,7 +64,10 @@ async def test_errors_and_streams_can_be_read(body: Any, key: str | None, status
 
 
 @pytest.mark.usefixtures("listed")
-async def test_each_page_reads_its_own_refusal(dispatcher: FakeDispatcher, settings: Any) -> None:
+async def test_each_page_reads_its_own_refusal(
+    dispatcher: FakeDispatcher, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(async_view, "early_refusals", EarlyRefusals(lambda: 0.0))
     settings.CORS_ALLOWED_ORIGINS.append("https://other.example")
     dispatcher.submit_error, dispatcher.num_accepted = engine_error(ErrorCode.KEY_QUEUE_FULL), 0
     for origin in (ORIGIN["origin"], "https://other.example", "https://evil.example"):

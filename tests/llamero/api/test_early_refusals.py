@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from inference.protocol.errors import EngineError, ErrorCode
+from llamero.api import async_view
 from llamero.api.early_refusals import EarlyRefusals
 from llamero.api.paths import Dialect
 from tests.llamero.api.asgi_client import post
@@ -22,13 +23,14 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def full(dispatcher: FakeDispatcher) -> None:
-    """A queue that is full."""
+def full(dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue that is full, at a moment that does not pass."""
+    monkeypatch.setattr(async_view, "early_refusals", EarlyRefusals(lambda: 0.0))
     dispatcher.submit_error, dispatcher.num_accepted = FULL, 0
 
 
 @pytest.mark.parametrize("path", BODIES)
-async def test_a_refusal_is_told_again_as_another_request_s(
+async def test_a_refusal_is_told_again_with_the_id_of_the_next_request(
     dispatcher: FakeDispatcher, path: str
 ) -> None:
     first = await post(path, BODIES[path])
