@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from inference.protocol.errors import ErrorCode
 from inference.relay.limits import CounterKind, Period, Window
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from tests.inference.relay.fakes import make_status
-from tests.inference.relay.test_limits import PROMPT, ask, count, end, refusal_of
+from tests.inference.relay.test_limits import DAY, PROMPT, ask, count, end, refusal_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,35 @@ class TurningDay(Window):
         return begins, begins + 86400
 
 
-async def test_what_was_used_counts_in_its_own_day_and_what_is_held_in_the_next(client, gateway):
+@pytest.fixture(autouse=True)
+def replica(client):
     ReplicaRegistry(client).beat(make_status(num_slots=64))
+
+
+@pytest.fixture
+def jobs(client):
+    return WaitingSet(client, "chat")
+
+
+async def test_a_budget_that_is_used_up_is_so_until_its_window_ends(client, gateway, jobs):
+    limit = count(CounterKind.SPENT_TOKENS, 30)
+    [job], _ = await ask(gateway, limit, max_tokens=20)
+    jobs.take("chat-1")
+    end(client, job, 20)
+    error = await refusal_of(gateway, limit, max_tokens=6)
+    assert error.code is ErrorCode.INSUFFICIENT_QUOTA
+    ends = DAY.around(time.time())[1]
+    assert time.time() + error.retry_after == pytest.approx(ends, abs=5)
+
+
+async def test_what_was_used_counts_in_its_own_day_and_what_is_held_in_the_next(
+    client, gateway, jobs
+):
     ends = int(time.time() + 1.5)
     day = TurningDay(Period.DAY, "UTC", ends)
     limit = count(CounterKind.SPENT_TOKENS, 30, window=day)
     [job], _ = await ask(gateway, limit, max_tokens=20)
-    WaitingSet(client, "chat").take("chat-1")
+    jobs.take("chat-1")
     end(client, job, 20)
     error = await refusal_of(gateway, limit, max_tokens=6)
     assert time.time() + error.retry_after == pytest.approx(ends, abs=0.2)

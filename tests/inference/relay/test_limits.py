@@ -149,17 +149,6 @@ async def test_one_that_was_told_less_than_the_least_waits_instead(gateway):
     assert (error.code, error.is_passing) == (ErrorCode.RATE_LIMIT_EXCEEDED, True)
 
 
-async def test_a_budget_that_is_used_up_is_so_until_its_window_ends(client, gateway, jobs):
-    limit = count(CounterKind.SPENT_TOKENS, 30)
-    [job], _ = await ask(gateway, limit, max_tokens=20)
-    jobs.take("chat-1")
-    end(client, job, 20)
-    error = await refusal_of(gateway, limit, max_tokens=6)
-    assert error.code is ErrorCode.INSUFFICIENT_QUOTA
-    ends = DAY.around(time.time())[1]
-    assert time.time() + error.retry_after == pytest.approx(ends, abs=5)
-
-
 async def test_money_is_counted_at_the_dearest_and_settled_at_the_true_price(client, gateway, jobs):
     limit = count(CounterKind.MONEY, 10_000, prices=Prices(100, 10, 1000))
     [job], [reading] = await ask(gateway, limit, max_tokens=9)
