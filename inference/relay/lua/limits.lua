@@ -218,7 +218,20 @@ local function leave_queues(job)
   end
 end
 
--- Let a job have taken what it used. Safe to repeat: a hold is settled once.
+local function settle_take(take, job, request, is_last, usage)
+  if take.kind == 'queued' then
+    redis.call('ZREM', take.key, job)
+  elseif take.kind == 'open' then
+    if is_last then redis.call('ZREM', take.key, request) end
+  elseif MINUTES[take.kind] then
+    minute.give_back(take.key, take.stamp, tonumber(take.amount) - weigh_usage(take, usage))
+  else
+    budget.settle(take.key, take.stamp, tonumber(take.amount), weigh_usage(take, usage))
+  end
+end
+
+-- Let a job have taken what it used. Safe to repeat: a hold is settled once. A counter that cannot
+-- be settled must keep neither the others nor the job from their end.
 local function settle_limits(job, usage)
   local held = read_hold(job)
   if not held then return end
@@ -227,14 +240,9 @@ local function settle_limits(job, usage)
   local is_last = held.is_only or redis.call('DECR', HELD .. held.request) <= 0
   if is_last and not held.is_only then redis.call('DEL', HELD .. held.request) end
   for _, take in ipairs(held.takes) do
-    if take.kind == 'queued' then
-      redis.call('ZREM', take.key, job)
-    elseif take.kind == 'open' then
-      if is_last then redis.call('ZREM', take.key, held.request) end
-    elseif MINUTES[take.kind] then
-      minute.give_back(take.key, take.stamp, tonumber(take.amount) - weigh_usage(take, usage))
-    else
-      budget.settle(take.key, take.stamp, tonumber(take.amount), weigh_usage(take, usage))
+    local is_settled, trouble = pcall(settle_take, take, job, held.request, is_last, usage)
+    if not is_settled then
+      redis.log(redis.LOG_WARNING, take.key .. ' is not settled: ' .. tostring(trouble))
     end
   end
 end
