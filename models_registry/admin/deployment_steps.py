@@ -105,7 +105,7 @@ def _foretell_stand_in(deployment: Deployment) -> list[str]:
         model=deployment.model_id, enabled=True, is_draining=False
     ).exclude(pk=deployment.pk)
     if names := ", ".join(others.values_list("slug", flat=True)):
-        return [f"Requests for {deployment.model} go to {names}."]
+        return [f"Requests for the model {deployment.model} go to {names} meanwhile."]
     if fallback := deployment.model.fallback:
         return [f"{fallback} answers for {deployment.model} meanwhile."]
     return [f"Nothing else serves {deployment.model}: requests will be refused."]
