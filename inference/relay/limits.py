@@ -100,6 +100,10 @@ class Counter:
         return (self.kind, name, self.bound, begins, ends, self.revision, *self.prices)
 
 
+# An answer without a bound gets what its limits leave; where that is less it waits for more.
+LEAST_ANSWER = 256
+
+
 class JobNeed(NamedTuple):
     """What a job takes: ``completion`` None is as much as there is ``room`` for, or is left."""
 

@@ -11,6 +11,9 @@ from django.core.management.base import BaseCommand
 from inference.gguf.examine import inspect_files, probe_files
 from inference.gguf.verdict import GgufRejected
 
+# What memory is reckoned from, and in which order shards are read.
+ONLY_FOR_PROGRAMS = {"memory", "file_order"}
+
 
 class Command(BaseCommand):
     """Judge files as an import does: exit status 0 for good ones, 1 for rejected ones."""
@@ -45,6 +48,19 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer))
         else:
             for name, value in answer.items():
-                self.stdout.write(f"{name}: {value}")
+                if name not in ONLY_FOR_PROGRAMS:
+                    self.stdout.write(f"{name.replace('_', ' ')}: {_write(value)}")
         if answer["verdict"] != "ok":
             raise SystemExit(1)
+
+
+def _write(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return "; ".join(map(str, value)) or "none"
+        case None | "":
+            return "none"
+        case _:
+            return str(value)

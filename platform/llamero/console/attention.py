@@ -141,7 +141,7 @@ def _judge_budgets() -> Iterator[Concern]:
         is_lost = notice.state == NoticeState.GIVEN_UP
         yield Concern(
             "danger" if notice.share >= 100 else "warning",
-            f"{notice.alert}: {notice.share} % of {notice.budget} is used",
+            f"{notice.alert}: {notice.share} % of {notice.budget_label} is used",
             f"Nobody was told: {notice.last_error}" if is_lost else "Raise the budget, or wait.",
             reverse("admin:usage_alertnotice_changelist"),
         )

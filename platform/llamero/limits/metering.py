@@ -7,16 +7,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.relay.limits import Counter, CounterKind, JobNeed, Meter
+from inference.relay.limits import LEAST_ANSWER, Counter, CounterKind, JobNeed, Meter
 from llamero import dispatch
 from llamero.accounts.callers import Caller
 from llamero.errors import LlameroError
 from llamero.limits.readings import note_readings
 from llamero.limits.selectors import CallLimits, find_limits
 from llamero.limits.words import name_limit, name_subject
-
-# An answer without a bound gets what its limits leave; where that is less it waits for more.
-LEAST_ANSWER = 256
 
 
 @dataclass(frozen=True, slots=True)

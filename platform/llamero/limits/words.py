@@ -3,7 +3,7 @@
 from math import ceil
 
 from inference.protocol.errors import ErrorCode
-from inference.relay.limits import Counter, CounterKind, LimitReached, Period
+from inference.relay.limits import LEAST_ANSWER, Counter, CounterKind, LimitReached, Period
 from llamero.errors import LlameroError
 
 _SUBJECTS = {
@@ -39,7 +39,7 @@ def describe_refusal(error: LimitReached) -> LlameroError:
     limit, wait = name_limit(error.counter), write_duration(error.retry_after or 0.0)
     is_quota = error.code is ErrorCode.INSUFFICIENT_QUOTA
     if is_quota:
-        message = f"The budget of {limit} does not allow this request. It begins anew in {wait}."
+        message = f"{_say_what_is_left(error, limit)} It begins anew in {wait}."
     elif error.is_passing and error.counter.window is not None:
         message = f"Running requests hold what is left of {limit}. Please try again in {wait}."
     else:
@@ -50,6 +50,17 @@ def describe_refusal(error: LimitReached) -> LlameroError:
         message,
         error_type=error.code.value if is_quota else "",
         retry_after=error.retry_after,
+    )
+
+
+def _say_what_is_left(error: LimitReached, limit: str) -> str:
+    left = next((one.left for one in error.readings if one.counter == error.counter), 0)
+    if left <= 0:
+        return f"The budget of {limit} is used up."
+    amount = _amount_of(error.counter, left)
+    return (
+        f"Of the budget of {limit}, {amount} are left, which is too little for this request: "
+        f"its prompt and max_tokens, or, without max_tokens, an answer of {LEAST_ANSWER} tokens."
     )
 
 
@@ -70,6 +81,10 @@ def _amount(counter: Counter) -> str:
     if counter.window is None:
         return f"{counter.bound} {_KINDS[counter.kind]}"
     period = f"a {_PERIODS[counter.window.period]} ({counter.window.zone})"
+    return f"{_amount_of(counter, counter.bound)} {period}"
+
+
+def _amount_of(counter: Counter, number: int) -> str:
     if counter.kind is CounterKind.MONEY:
-        return f"{counter.bound / 10**12:g} in money {period}"
-    return f"{counter.bound} tokens {period}"
+        return f"{number / 10**12:g} in money"
+    return f"{number} tokens"

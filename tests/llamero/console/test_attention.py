@@ -81,13 +81,14 @@ def test_budgets_that_are_used_are_named(admin: User) -> None:
     AlertNotice.objects.create(
         alert=alert,
         channel="mail",
-        budget="tokens a day of key 1",
+        budget="key:1 tokens day",
         begins_at=timezone.now(),
         share=100,
-        message={},
+        message={"owner": "key ci (llm_abcdefgh_…)", "measure": "tokens", "period": "day"},
     )
 
-    assert titles(admin) == ["Spending: 100 % of tokens a day of key 1 is used"]
+    budget = "key ci (llm_abcdefgh_…), tokens a day"
+    assert titles(admin) == [f"Spending: 100 % of {budget} is used"]
 
 
 def test_nodes_are_not_called_silent_while_nobody_hears_them(admin: User) -> None:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from inference.relay.limits import Counter, CounterKind, LimitReached, Period, Reading, Window
+from inference.relay.limits import Counter, CounterKind, LimitReached, Period, Reading
 from llamero.limits.readings import (
     anthropic_headers,
     begin_readings,
@@ -98,7 +98,7 @@ def test_the_tightest_limit_is_told_in_both_spellings() -> None:
             Counter(CounterKind.SPENT_TOKENS, "team:1", 10, DAY),
             False,
             "insufficient_quota",
-            "The budget of 10 tokens a day (Europe/Berlin) for its team does not allow this",
+            "The budget of 10 tokens a day (Europe/Berlin) for its team is used up. It begins anew in",
         ),
         (
             Counter(CounterKind.MONEY, "all", 2_500_000_000_000, DAY),
@@ -115,3 +115,12 @@ def test_a_refusal_names_the_limit_and_when_to_try_again(
     told = describe_refusal(error)
     assert (told.status, told.code, told.retry_after) == (429, code, 62.0)
     assert told.message.startswith(words)
+
+
+def test_a_budget_with_something_left_says_how_much() -> None:
+    counter = Counter(CounterKind.SPENT_TOKENS, "key:1", 400, DAY)
+    readings = (Reading(counter, 173, 62.0),)
+    error = LimitReached(counter, wait_seconds=62.0, is_passing=False, readings=readings)
+    message = describe_refusal(error).message
+    assert "173 tokens are left" in message
+    assert "max_tokens" in message

@@ -124,10 +124,18 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
 class AlertNoticeAdmin(ModelAdmin):  # type: ignore[misc]
     """What was told; read only."""
 
-    list_display = ("created_at", "alert", "channel", "budget", "share", "state_label", "num_tries")
+    list_display = (
+        "created_at",
+        "alert",
+        "channel",
+        "budget_label",
+        "share",
+        "state_label",
+        "last_error",
+    )
     list_filter = ("state", "channel")
     list_select_related = ("alert",)
-    fields = (*list_display, "begins_at", "shown_message", "next_try_at", "last_error")
+    fields = (*list_display, "num_tries", "begins_at", "shown_message", "next_try_at")
     readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -159,4 +159,10 @@ class AlertNotice(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.share} % of {self.budget}"
+        return f"{self.share} % of {self.budget_label}"
+
+    @property
+    def budget_label(self) -> str:
+        """Name the budget as people do: ``key ci (llm_abcdefgh_…), tokens a day``."""
+        told = self.message
+        return f"{told['owner']}, {told['measure']} a {told['period']}"
