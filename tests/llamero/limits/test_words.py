@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from inference.relay.limits import Counter, CounterKind, LimitReached, Period, Reading
+from inference.relay.limits import Counter, CounterKind, LimitReached, Period, Reading, Window
 from llamero.limits.readings import (
     anthropic_headers,
     begin_readings,
@@ -98,7 +98,7 @@ def test_the_tightest_limit_is_told_in_both_spellings() -> None:
             Counter(CounterKind.SPENT_TOKENS, "team:1", 10, DAY),
             False,
             "insufficient_quota",
-            "The budget of 10 tokens a day (Europe/Berlin) for its team is used up. It begins anew in",
+            "The budget of 10 tokens a day (Europe/Berlin) for its team is used up.",
         ),
         (
             Counter(CounterKind.MONEY, "all", 2_500_000_000_000, DAY),
