@@ -18,14 +18,29 @@ def normalize_name(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip().lower()
 
 
+def may_be_published(name: str) -> bool:
+    """Tell whether a model may have such a name; any other needs not be looked for.
+
+    So what is no name, such as a key that a client put in the wrong place, gets into no query.
+    """
+    return len(name) <= MAX_NAME_LENGTH and _is_well_formed(name)
+
+
 def validate_published_name(name: str) -> None:
     """Refuse a name that clients could not type, or that reads like a path out of somewhere."""
-    if not _PUBLISHED.match(name) or any(part in _FORBIDDEN_PARTS for part in name.split("/")):
+    if not _is_well_formed(name):
         raise ValidationError(
             "Use lower-case letters, digits and . _ : / - only; start with a letter or digit; "
             "no empty, '.' or '..' part between slashes.",
             code="invalid_name",
         )
+
+
+def _is_well_formed(name: str) -> bool:
+    parts = name.split("/")
+    return _PUBLISHED.match(name) is not None and not any(
+        part in _FORBIDDEN_PARTS for part in parts
+    )
 
 
 def validate_deployment_name(name: str) -> None:

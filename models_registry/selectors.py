@@ -22,6 +22,7 @@ from models_registry.models import (
     VersionFile,
     VersionState,
 )
+from models_registry.names import may_be_published
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class DeploymentTarget:
 
 def find_served_model(name: str) -> ServedModel | None:
     """Find what answers to a published id or alias, spelled exactly so; slugs win over aliases."""
-    if "\x00" in name:
+    if not may_be_published(name):
         return None
     aliased = ModelAlias.objects.filter(name=name).values("model")
     served = _served(Q(model__slug=name) | Q(model__in=aliased))
