@@ -3,21 +3,20 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import FieldTextFilter, RangeDateTimeFilter
 from unfold.decorators import display
 
 from llamero.audit.models import Action, Change
+from llamero.read_only_admin import ReadOnlyAdmin
 
 _HEADINGS = (("Field",), ("Before",), ("After",))
 _COLOURS = {Action.CREATED: "success", Action.CHANGED: "info", Action.DELETED: "danger"}
 
 
 @admin.register(Change)
-class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
+class ChangeAdmin(ReadOnlyAdmin):
     """Nobody adds to it, changes it or deletes from it here."""
 
     list_display = (
@@ -53,18 +52,6 @@ class ChangeAdmin(ModelAdmin):  # type: ignore[misc]
         "differences",
     )
     readonly_fields = fields
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Let nothing be made up."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let nothing be changed."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let nothing be taken away."""
-        return False
 
     @display(description="At (UTC)", ordering="at")  # type: ignore[untyped-decorator]
     def shown_at(self, change: Change) -> str:

@@ -12,7 +12,8 @@ from unfold.decorators import display
 import llamero.accounts.admin  # noqa: F401
 import models_registry.admin  # noqa: F401
 from llamero.accounts.models import ApiKey, Team
-from llamero.limits.models import TARGETS, LimitSet
+from llamero.accounts.targets import TARGETS
+from llamero.limits.models import LimitSet
 from models_registry.models import Model
 
 _RATES = (

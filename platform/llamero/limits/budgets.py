@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from inference.relay.limits import Period, Window
-from llamero.limits.models import TARGETS, LimitSet
+from llamero.accounts.targets import TARGETS
+from llamero.limits.models import LimitSet
 from llamero.usage.budgets import Budget, Measure
 
 _BUDGETS = {

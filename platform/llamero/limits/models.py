@@ -8,15 +8,15 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q, Value
+from django.db.models import Value
 from django.db.models.functions import Coalesce
 
 from llamero.accounts.models import ApiKey, Team
+from llamero.accounts.targets import TARGETS, name_target, of_all, of_one_or_all, show_target
 from models_registry.models import Model
 
 # What the counters of the scripts hold exactly.
 MOST = 10**15
-TARGETS = ("key", "user", "team", "model")
 
 
 def check_time_zone(name: str) -> None:
@@ -97,20 +97,13 @@ class LimitSet(models.Model):
         verbose_name_plural = "limits"
         constraints = (
             models.CheckConstraint(
-                condition=Q(*((f"{one}__isnull", True) for one in TARGETS))
-                | Q(
-                    *(
-                        Q(*((f"{other}__isnull", other != one) for other in TARGETS))
-                        for one in TARGETS
-                    ),
-                    _connector=Q.OR,
-                ),
+                condition=of_one_or_all(),
                 name="limits_are_of_one",
                 violation_error_message="Limits are of one key, user, team or model, or of all.",
             ),
             models.UniqueConstraint(
                 Coalesce(*TARGETS, Value(0)),
-                condition=Q(*((f"{one}__isnull", True) for one in TARGETS)),
+                condition=of_all(),
                 name="limits_of_all_once",
                 violation_error_message="There are limits of all already: change those.",
             ),
@@ -122,18 +115,12 @@ class LimitSet(models.Model):
     @property
     def shown_target(self) -> str:
         """Whose they are, in words."""
-        for name in TARGETS:
-            if (target := getattr(self, name)) is not None:
-                return f"{name} {target}"
-        return "all together"
+        return show_target(self) or "all together"
 
     @property
     def subject(self) -> str:
         """Whose they are, as counters are named."""
-        for name in TARGETS:
-            if (number := getattr(self, f"{name}_id")) is not None:
-                return f"{name}:{number}"
-        return "all"
+        return name_target(self) or "all"
 
     @property
     def revision(self) -> int:

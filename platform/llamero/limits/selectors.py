@@ -9,8 +9,9 @@ from django.db.models import Q
 
 from inference.relay.limits import FREE, Counter, CounterKind, Period, Prices, Window
 from llamero.accounts.callers import Caller
+from llamero.accounts.targets import of_all
 from llamero.expiring_cache import ExpiringCache
-from llamero.limits.models import TARGETS, LimitSet
+from llamero.limits.models import LimitSet
 from llamero.usage.pricing import find_token_prices
 
 # What a unit of money is to the counters: see Prices.
@@ -56,7 +57,7 @@ async def find_limits(caller: Caller, model_pk: int | None = None) -> CallLimits
 def _read_limits(caller: Caller, model_pk: int | None) -> CallLimits:
     user_pk = None if caller.user is None else caller.user.pk
     subjects = {"key": caller.key_id, "user": user_pk, "team": caller.team_id, "model": model_pk}
-    meant = Q(**dict.fromkeys((f"{name}__isnull" for name in TARGETS), True))
+    meant = of_all()
     for name, pk in subjects.items():
         if pk is not None:
             meant |= Q(**{name: pk})

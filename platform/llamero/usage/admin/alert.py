@@ -11,8 +11,8 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from llamero.accounts.targets import TARGETS, show_target
 from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
-from llamero.usage.models.alert import TARGETS
 
 _STATES = {
     NoticeState.WAITING: "info",
@@ -99,10 +99,7 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     @display(description="Watches")  # type: ignore[untyped-decorator]
     def watched(self, alert: UsageAlert) -> str:
         """Show whose budgets."""
-        for name in TARGETS:
-            if (target := getattr(alert, name)) is not None:
-                return f"{name} {target}"
-        return "all budgets"
+        return show_target(alert) or "all budgets"
 
     @display(description="Shares")  # type: ignore[untyped-decorator]
     def shown_shares(self, alert: UsageAlert) -> str:

@@ -7,9 +7,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from llamero.read_only_admin import ReadOnlyAdmin
 from llamero.usage.models import JobText, LedgerRow
 from llamero.usage.money import write_money
 from llamero.usage.texts import unpack_text
@@ -73,7 +73,7 @@ class ModelFilter(admin.SimpleListFilter):
 
 
 @admin.register(LedgerRow)
-class LedgerRowAdmin(ModelAdmin):  # type: ignore[misc]
+class LedgerRowAdmin(ReadOnlyAdmin):
     """Rows by their end, the last first. Texts are for those who may read them alone."""
 
     list_display = (
@@ -107,18 +107,6 @@ class LedgerRowAdmin(ModelAdmin):  # type: ignore[misc]
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         """Let nothing be written."""
         return self.get_fields(request, obj)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Let none be made by hand."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let none be changed."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let none be deleted."""
-        return False
 
     @display(description="Outcome", label={words: kind for kind, words in _OUTCOMES.values()})  # type: ignore[untyped-decorator]
     def outcome(self, row: LedgerRow) -> str:

@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import path
-from unfold.admin import ModelAdmin
 
+from llamero.read_only_admin import ReadOnlyAdmin
 from llamero.usage.admin.report_form import ReportForm
 from llamero.usage.export import export_report, export_rows
 from llamero.usage.models import UsageHour
@@ -27,7 +27,7 @@ _COLOURS = {
 
 
 @admin.register(UsageHour)
-class UsageReportAdmin(ModelAdmin):  # type: ignore[misc]
+class UsageReportAdmin(ReadOnlyAdmin):
     """One page, and two downloads; nothing can be changed."""
 
     def get_urls(self) -> list[Any]:
@@ -38,18 +38,6 @@ class UsageReportAdmin(ModelAdmin):  # type: ignore[misc]
             path("rows.csv", wrap(self.give_rows), name="usage_rows_csv"),
             path("", wrap(self.changelist_view), name="usage_usagehour_changelist"),
         ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Let none be made by hand."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let none be changed."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let none be deleted."""
-        return False
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the report that the query asks for."""

@@ -9,12 +9,12 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from llamero.accounts.targets import name_target, of_one_or_all
 from llamero.egress import UnsafeAddress, check_address
 from llamero.usage.signing import make_webhook_secret
 
 MAX_SHARES = 10
 MAX_RECIPIENTS = 20
-TARGETS = ("key", "user", "team", "model")
 
 
 def check_shares(shares: Any) -> None:
@@ -87,14 +87,7 @@ class UsageAlert(models.Model):
         verbose_name = "alert"
         constraints = (
             models.CheckConstraint(
-                condition=Q(*((f"{one}__isnull", True) for one in TARGETS))
-                | Q(
-                    *(
-                        Q(*((f"{other}__isnull", other != one) for other in TARGETS))
-                        for one in TARGETS
-                    ),
-                    _connector=Q.OR,
-                ),
+                condition=of_one_or_all(),
                 name="alert_is_of_one",
                 violation_error_message="An alert is of one key, user, team or model, or of all.",
             ),
@@ -111,10 +104,7 @@ class UsageAlert(models.Model):
     @property
     def subject(self) -> str:
         """Whose budgets it watches, as limits name them; empty for all."""
-        for name in TARGETS:
-            if (number := getattr(self, f"{name}_id")) is not None:
-                return f"{name}:{number}"
-        return ""
+        return name_target(self)
 
 
 class NoticeState(models.TextChoices):
