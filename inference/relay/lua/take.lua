@@ -1,7 +1,8 @@
 -- ARGV: deployment, replica, finished job or ''
 -- Returns {payload, attempt, events so far, milliseconds since it came, most tokens that its limits
--- grant or ''} of the job whose turn it is, now running on the replica; 'later' where those that wait are not for it now: others are warm
--- for them, or they are suspects and the replica tries one already; or nothing.
+-- grant or ''} of the job whose turn it is, now running on the replica; 'later' where those that
+-- wait are not for it now: others are warm for them, or they are suspects and the replica tries one
+-- already; or nothing.
 local deployment, replica, finished = ARGV[1], ARGV[2], ARGV[3]
 local is_trying = redis.call('EXISTS', TRIAL .. replica) == 1
 local time = now()
