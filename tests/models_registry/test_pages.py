@@ -103,7 +103,7 @@ def test_lists_cost_the_same_whatever_is_in_them(
 
 
 def test_a_form_lists_no_thousands(admin_client: Client) -> None:
-    first, second = make_model("m1"), make_model("m2")
+    first, second = make_model("offered-one"), make_model("other-one")
     make_version(first)
     make_version(second, number=7)
     deployment = make_deployment(first)
@@ -113,14 +113,14 @@ def test_a_form_lists_no_thousands(admin_client: Client) -> None:
         page_of(admin_client, deployment),
     )
 
-    assert all("m1 v1" in page and "m2" not in page for page in pages)
+    assert all("offered-one v1" in page and "other-one" not in page for page in pages)
     url = reverse("admin:autocomplete")
-    asked = {"app_label": "models_registry", "model_name": "deployment", "term": "m"}
+    asked = {"app_label": "models_registry", "model_name": "deployment", "term": "o"}
     found = admin_client.get(url, asked | {"field_name": "draft_version"}).json()["results"]
-    assert {one["text"] for one in found} == {"m1 v1", "m2 v7"}
+    assert {one["text"] for one in found} == {"offered-one v1", "other-one v7"}
     ModelVersion.objects.filter(number=7).update(state="rejected", reason="x", is_current=False)
     found = admin_client.get(url, asked | {"field_name": "draft_version"}).json()["results"]
-    assert {one["text"] for one in found} == {"m1 v1"}
+    assert {one["text"] for one in found} == {"offered-one v1"}
 
 
 @pytest.mark.parametrize(

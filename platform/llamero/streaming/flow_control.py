@@ -11,6 +11,8 @@ logger = logging.getLogger(__name__)
 
 MAX_UNREAD_BYTES = 1024 * 1024
 TRY_AGAIN_LATER = 1013
+SECONDS_TO_READ_ON = 10
+"""How long a closed reader may take to read what lies before the close frame."""
 
 
 @implementer(IPushProducer)
@@ -64,5 +66,6 @@ class BoundedWebSocketProtocol(WebSocketProtocol):  # type: ignore[misc]
         logger.warning("Closing a WebSocket that left %d bytes unread", MAX_UNREAD_BYTES)
         self.application_queue.put_nowait({"type": "websocket.disconnect", "code": TRY_AGAIN_LATER})
         self.muted = True
+        self.closeHandshakeTimeout = SECONDS_TO_READ_ON
         # sendClose takes codes for applications only, and 1013 is for servers.
         self.sendCloseFrame(code=TRY_AGAIN_LATER)

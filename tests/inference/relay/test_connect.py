@@ -9,7 +9,7 @@ from inference.relay.connect import UNREACHABLE, connect, connect_async
 from tests.chaos.link import Link
 from tests.inference.relay.broker import Broker
 
-SECONDS = 0.2
+SECONDS = 2.0
 NUM_CONNECTIONS = 4
 
 
