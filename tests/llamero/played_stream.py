@@ -1,10 +1,14 @@
 """A fake job stream that is written as an async generator of its events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
-from inference.protocol.events import Event
+from msgspec.structs import replace
+
+from inference.protocol.events import Done, Event, Tokens
 from inference.relay.limits import Reading
+from inference.text.reasoning_counter import make_counter
 
 
 class PlayedStream:
@@ -33,3 +37,19 @@ class PlayedStream:
             self._arrived.append(event)
             listener()
             await asyncio.sleep(0)
+
+
+def count_reasoning(job: Any, script: Sequence[Any]) -> list[Any]:
+    """Give the events of a job with its tokens of reasoning counted, as an engine counts them."""
+    if getattr(job, "reasoning", None) is None:
+        return list(script)
+    counter = make_counter(job.reasoning)
+    counted: list[Any] = []
+    for event in script:
+        if isinstance(event, Tokens):
+            counter.feed(event.text)
+        elif isinstance(event, Done):
+            counted.append(replace(event, num_reasoning_tokens=counter.num_tokens))
+            continue
+        counted.append(event)
+    return counted

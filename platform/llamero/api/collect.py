@@ -46,11 +46,6 @@ class Choice:
         return finish_word(self.done.finish_reason, self.reader)
 
     @property
-    def num_reasoning_tokens(self) -> int:
-        """How many of its tokens are reasoning."""
-        return self.reader.num_reasoning_tokens if self.reader else 0
-
-    @property
     def mean_logprob(self) -> float:
         """How likely the model found its own text, per token."""
         chosen = [logprob.chosen.logprob for logprob in self.logprobs]
@@ -73,7 +68,7 @@ async def collect(
                     choice.token_ids.extend(event.token_ids)
                     choice.logprobs.extend(event.logprobs)
                     if choice.reader:
-                        choice.pieces += choice.reader.feed(event.text, len(event.token_ids))
+                        choice.pieces += choice.reader.feed(event.text)
                 case PromptLogprobs():
                     place_logprobs(choice.prompt_logprobs, event)
                 case Started():
@@ -97,9 +92,7 @@ def place_logprobs(told: list[TokenLogprob], event: PromptLogprobs) -> None:
     told[event.first_index : event.first_index + len(event.logprobs)] = event.logprobs
 
 
-def usage_object(
-    ends: Sequence[Done], num_choices: int, num_reasoning_tokens: int = 0
-) -> dict[str, Any]:
+def usage_object(ends: Sequence[Done], num_choices: int) -> dict[str, Any]:
     """Count a request: a prompt with several choices counts once, as computed or cached."""
     num_prompt = sum(end.num_prompt_tokens for end in ends[::num_choices])
     num_cached = sum(
@@ -113,7 +106,7 @@ def usage_object(
         "total_tokens": num_prompt + num_completion,
         "prompt_tokens_details": {"cached_tokens": num_cached, "audio_tokens": 0},
         "completion_tokens_details": {
-            "reasoning_tokens": num_reasoning_tokens,
+            "reasoning_tokens": sum(end.num_reasoning_tokens for end in ends),
             "audio_tokens": 0,
             "accepted_prediction_tokens": 0,
             "rejected_prediction_tokens": 0,

@@ -32,7 +32,7 @@ class TurnFrames:
     def tell(self, event: events.Tokens) -> list[frames.ServerFrame]:
         """Give the frames of new text."""
         if self._reader is not None:
-            return self._write(self._reader.feed(event.text, len(event.token_ids)))
+            return self._write(self._reader.feed(event.text))
         if not event.text:
             return []
         is_known = self.is_known
@@ -76,7 +76,7 @@ class TurnFrames:
                 completion_tokens=done.num_completion_tokens,
                 total_tokens=done.num_prompt_tokens + done.num_completion_tokens,
                 cached_tokens=done.num_cached_tokens,
-                reasoning_tokens=reader.num_reasoning_tokens if reader else 0,
+                reasoning_tokens=done.num_reasoning_tokens,
             ),
             timings=frames.Timings(
                 prompt_n=timings.num_prompt_computed,

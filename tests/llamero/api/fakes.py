@@ -32,7 +32,7 @@ from llamero.dispatch.dispatcher import Cancellation
 from models_registry.selectors import ServedModel
 from tests.llamero.api.fake_answers import FakeAnswers
 from tests.llamero.api.fake_conversations import FakeConversations
-from tests.llamero.played_stream import PlayedStream
+from tests.llamero.played_stream import PlayedStream, count_reasoning
 
 NUM_VOCAB = 49152
 CONTEXT = 256
@@ -209,7 +209,7 @@ class FakeDispatcher:
         if self.submit_error is not None and len(self.jobs) >= self.num_accepted:
             raise self.submit_error
         self.jobs.append(job)
-        stream = FakeStream(self.script(job))
+        stream = FakeStream(count_reasoning(job, self.script(job)))
         self.streams.append(stream)
         stream.readings = self.readings
         return stream
@@ -235,7 +235,7 @@ class FakeDispatcher:
         job = next((job for job in known if job.is_durable), None)
         if job is None:
             return None
-        stream = FakeStream(self.script(job))
+        stream = FakeStream(count_reasoning(job, self.script(job)))
         self.streams.append(stream)
         return stream
 
@@ -250,7 +250,7 @@ class FakeDispatcher:
         """Give what a job told up to the first moment that is still waited for."""
         job = next((job for job in self.jobs if job.id == job_id), None)
         told: list[Event] = []
-        for item in self.script(job) if job else ():
+        for item in count_reasoning(job, self.script(job)) if job else ():
             if not isinstance(item, asyncio.Event):
                 told.append(item)
             elif not item.is_set():

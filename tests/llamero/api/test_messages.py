@@ -141,7 +141,9 @@ def calling(monkeypatch: pytest.MonkeyPatch, dispatcher: FakeDispatcher) -> None
     prepare = chat.prepare_chat
 
     async def prepare_with_turn(**options: Any) -> chat.PreparedChat:
-        return replace(await prepare(**options), turn=TURN)
+        prepared = await prepare(**options)
+        settings = replace(prepared.settings, reasoning=TURN.reasoning_marks)
+        return replace(prepared, turn=TURN, settings=settings)
 
     monkeypatch.setattr("llamero.api.anthropic.views.prepare_chat", prepare_with_turn)
     dispatcher.script = lambda job: say(*CALLS)

@@ -18,7 +18,7 @@ from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
 from inference.relay.limits import Meter
-from tests.llamero.played_stream import PlayedStream
+from tests.llamero.played_stream import PlayedStream, count_reasoning
 
 NUM_PROMPT_TOKENS = 7
 
@@ -59,16 +59,19 @@ class FakeStream(PlayedStream):
     async def _speak(self) -> AsyncIterator[Event]:
         yield Started(0, 3)
         num_told = 0
+        told: list[Event] = []
         for piece in self._pieces:
             if self._step_seconds or self._stopped.is_set():
                 await self._rest()
             if self._stopped.is_set():
                 break
             num_told += 1
-            yield Tokens(piece, (num_told,))
+            told.append(Tokens(piece, (num_told,)))
+            yield told[-1]
         is_whole = num_told == len(self._pieces)
         reason = FinishReason.EOS if is_whole else FinishReason.CANCELLED
-        yield Done(reason, NUM_PROMPT_TOKENS, 3, num_told, timings=Timings(8.0, 20.0, 4))
+        end = Done(reason, NUM_PROMPT_TOKENS, 3, num_told, timings=Timings(8.0, 20.0, 4))
+        yield count_reasoning(self.job, [*told, end])[-1]
 
     async def cancel(self) -> None:
         """Stop at the next step."""

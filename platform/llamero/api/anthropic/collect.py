@@ -19,7 +19,7 @@ async def collect_message(run: GenerationRun, shape: MessageShape) -> dict[str, 
         async for _, event in run:
             match event:
                 case Tokens() if reader is not None:
-                    pieces += reader.feed(event.text, len(event.token_ids))
+                    pieces += reader.feed(event.text)
                 case Tokens() if event.text:
                     pieces.append(Text(event.text))
                 case Done():
@@ -36,5 +36,5 @@ def _complete(
     shape: MessageShape, pieces: list[Piece], done: Done, reader: TurnReader | None
 ) -> dict[str, Any]:
     blocks = make_blocks(pieces, hides_thinking=shape.hides_thinking)
-    message = shape.envelope(blocks, shape.describe_usage(done, reader))
+    message = shape.envelope(blocks, shape.describe_usage(done))
     return message | shape.describe_end(done, reader)

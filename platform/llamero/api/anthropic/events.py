@@ -50,7 +50,7 @@ class MessageEvents:
         if type(content) is Tokens:
             if self._reader is None:
                 return self._write_text(content.text) if content.text else b""
-            return self._write_pieces(self._reader.feed(content.text, len(content.token_ids)))
+            return self._write_pieces(self._reader.feed(content.text))
         if type(content) is Started:
             return self._begin(content.num_cached_tokens)
         if type(content) is Done:
@@ -76,7 +76,7 @@ class MessageEvents:
     def _finish(self, done: Done) -> bytes:
         reader = self._reader
         rest = b"" if reader is None else self._write_pieces(reader.finish())
-        usage = self._shape.describe_usage(done, reader)
+        usage = self._shape.describe_usage(done)
         end = self._shape.describe_end(done, reader)
         delta = named_event({"type": "message_delta", "delta": end, "usage": usage})
         return rest + self._close_block() + delta

@@ -50,12 +50,12 @@ class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
             "output_tokens": 0,
         }
 
-    def describe_usage(self, done: Done, reader: TurnReader | None) -> dict[str, Any]:
+    def describe_usage(self, done: Done) -> dict[str, Any]:
         """Count all tokens, and those of thoughts where there can be some."""
         usage = self.describe_prompt(done.num_cached_tokens)
         usage["output_tokens"] = done.num_completion_tokens
-        if reader is not None:
-            usage["output_tokens_details"] = {"thinking_tokens": reader.num_reasoning_tokens}
+        if self.turn.reasoning is not None:
+            usage["output_tokens_details"] = {"thinking_tokens": done.num_reasoning_tokens}
         return usage
 
     def _stop_reason(self, done: Done, reader: TurnReader | None) -> str:

@@ -41,7 +41,7 @@ def describe_upload(upload: Upload) -> dict[str, Any]:
         "reason": upload.reason or None,
         "sha256": upload.found_sha256 or upload.sha256 or None,
         "was_here": upload.stored_file_id is not None,
-        "source": upload.source_url or None,
+        "source": upload.shown_source or None,
         "part": facts.part.value if facts else None,
         "architecture": facts.architecture if facts else None,
         "shard": facts.shard + 1 if facts else None,

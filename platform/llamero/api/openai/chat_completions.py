@@ -95,7 +95,6 @@ class ChatCompletionsView(AsyncAPIView):
 def _completion(
     envelope: Envelope, choices: list[Choice], shape: TurnShape, *, has_logprobs: bool
 ) -> dict[str, Any]:
-    num_reasoning = sum(choice.num_reasoning_tokens for choice in choices)
     return envelope.document("chat.completion") | {
         "choices": [
             {
@@ -106,6 +105,6 @@ def _completion(
             }
             for choice in choices
         ],
-        "usage": usage_object([choice.done for choice in choices], len(choices), num_reasoning),
+        "usage": usage_object([choice.done for choice in choices], len(choices)),
         "timings": timings_object(choices[0].done),
     }

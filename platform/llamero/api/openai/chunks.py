@@ -151,7 +151,6 @@ class OpenAIChunks:
         self._is_native = is_native
         self._num_choices = num_choices
         self._include_usage = include_usage
-        self._num_reasoning_tokens = 0
         self._base = envelope.document(dialect.object_name)
         self._ends: list[Done | None] = [None] * (num_prompts * num_choices)
         self._extras: list[ChoiceExtras] = []
@@ -210,7 +209,7 @@ class OpenAIChunks:
         if not self._include_usage:
             return DONE
         ends = [end for end in self._ends if end is not None]
-        usage = {"usage": usage_object(ends, self._num_choices, self._num_reasoning_tokens)}
+        usage = {"usage": usage_object(ends, self._num_choices)}
         if len(ends) == 1:
             usage["timings"] = timings_object(ends[0])
         return data_line(self._base | {"choices": []} | usage) + DONE

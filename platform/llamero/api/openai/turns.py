@@ -100,12 +100,11 @@ class TurnChunks(OpenAIChunks):
         if type(content) is Tokens:
             self._logprobs[index] += content.logprobs
             extra = self._extras[index].beside(content) if self._extras else None
-            pieces = reader.feed(content.text, len(content.token_ids))
+            pieces = reader.feed(content.text)
             return self._write_pieces(index, pieces, extra)
         if type(content) is Done:
             self._ends[index] = content
             pieces = reader.finish()
-            self._num_reasoning_tokens += reader.num_reasoning_tokens
             if self._logprobs[index] and not pieces:
                 pieces = [Text("")]
             word = self._shape.finish_reason(finish_word(content.finish_reason, reader))

@@ -31,7 +31,7 @@ def make_draft(response_id: str, model: str, echo: dict[str, Any]) -> Document:
     }
 
 
-def usage_of(done: Done, num_reasoning_tokens: int) -> dict[str, Any]:
+def usage_of(done: Done) -> dict[str, Any]:
     """Count a response; what the cache keeps of it costs nothing, and is not counted."""
     return {
         "input_tokens": done.num_prompt_tokens,
@@ -40,9 +40,7 @@ def usage_of(done: Done, num_reasoning_tokens: int) -> dict[str, Any]:
             "cache_write_tokens": 0,
         },
         "output_tokens": done.num_completion_tokens,
-        "output_tokens_details": {
-            "reasoning_tokens": min(num_reasoning_tokens, done.num_completion_tokens)
-        },
+        "output_tokens_details": {"reasoning_tokens": done.num_reasoning_tokens},
         "total_tokens": done.num_prompt_tokens + done.num_completion_tokens,
     }
 

@@ -112,7 +112,7 @@ class ResponseWriter:
         done = self._done
         ending: dict[str, Any] = {"output": self._output.items}
         if done is not None:
-            ending["usage"] = usage_of(done, self._reader.num_reasoning_tokens)
+            ending["usage"] = usage_of(done)
         if error is not None and error.code != ErrorCode.REQUEST_CANCELLED:
             ending |= {"status": "failed", "error": error_of(error)}
         elif done is None or done.finish_reason is FinishReason.CANCELLED:
@@ -131,7 +131,7 @@ class ResponseWriter:
         return self._tell("in_progress", {"response": self._recipe.draft})
 
     def _write_tokens(self, content: Tokens) -> bytes:
-        pieces = self._reader.feed(content.text, len(content.token_ids))
+        pieces = self._reader.feed(content.text)
         self._held_logprobs += content.logprobs
         extra = self._extras.beside(content) if self._extras is not None else {}
         if not pieces:

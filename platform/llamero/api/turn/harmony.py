@@ -25,14 +25,12 @@ class HarmonyReader:
     def __init__(
         self, teller: CallTeller, tools: Mapping[str, CallableTool], *, is_apart: bool
     ) -> None:
-        self.num_reasoning_tokens = 0
         self._teller, self._tools, self._is_apart = teller, tools, is_apart
         self._header_marks = Marks((_BODY,))
         self._body_marks = Marks(_ENDS)
         self._is_header, self._has_parts = True, False
         self._is_reasoning, self._is_call = False, False
         self._held = ""
-        self._num_undecided = 0
 
     @property
     def has_calls(self) -> bool:
@@ -44,14 +42,12 @@ class HarmonyReader:
         """Whether each call that began has ended."""
         return self._teller.num_started == self._teller.num_ended
 
-    def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
-        """Take the next text, of so many tokens; give what is certain by now."""
+    def feed(self, text: str) -> list[Piece]:
+        """Take the next text; give what is certain by now."""
         self._held += text
-        was_reasoning = self._is_reasoning
         pieces: list[Piece] = []
         while (told := self._read()) is not None:
             pieces += told
-        self._count(num_tokens, was_reasoning=was_reasoning)
         return pieces
 
     def finish(self) -> list[Piece]:
@@ -89,7 +85,7 @@ class HarmonyReader:
         self._is_header, self._has_parts = False, True
         recipient = _RECIPIENT.search(header)
         self._is_call = recipient is not None and recipient[1] in self._tools
-        self._is_reasoning = not self._is_call and _REASONING.search(header) is not None
+        self._is_reasoning = recipient is None and _REASONING.search(header) is not None
         if recipient and self._is_call:
             self._teller.start(recipient[1])
             return self._teller.take()
@@ -107,10 +103,3 @@ class HarmonyReader:
             self._teller.add(text)
             return self._teller.take()
         return [Reasoning(text) if self._is_reasoning and self._is_apart else Text(text)]
-
-    def _count(self, num_tokens: int, *, was_reasoning: bool) -> None:
-        self._num_undecided += num_tokens
-        if was_reasoning or self._is_reasoning:
-            self.num_reasoning_tokens += self._num_undecided
-        if not self._is_header:
-            self._num_undecided = 0

@@ -17,16 +17,13 @@ class TurnReader(Protocol):
     """
 
     @property
-    def num_reasoning_tokens(self) -> int: ...
-
-    @property
     def has_calls(self) -> bool: ...
 
     @property
     def is_whole(self) -> bool: ...
 
-    def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
-        """Take the next text, of so many tokens; give what is certain by now."""
+    def feed(self, text: str) -> list[Piece]:
+        """Take the next text; give what is certain by now."""
         ...
 
     def finish(self) -> list[Piece]:
@@ -51,11 +48,6 @@ class MarkReader:
         self._words = WordReader(teller, syntax, tools, dropped, must_call=must_call)
 
     @property
-    def num_reasoning_tokens(self) -> int:
-        """How many tokens the reasoning has, its marks included."""
-        return self._reasoning.num_tokens if self._reasoning else 0
-
-    @property
     def has_calls(self) -> bool:
         """Whether the model called a tool."""
         return self._teller.num_started > 0
@@ -65,11 +57,11 @@ class MarkReader:
         """Whether each call that began has ended."""
         return self._teller.num_started == self._teller.num_ended
 
-    def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
-        """Take the next text, of so many tokens; give what is certain by now."""
+    def feed(self, text: str) -> list[Piece]:
+        """Take the next text; give what is certain by now."""
         if self._reasoning is None:
             return self._words.feed(text)
-        pieces, words = self._reasoning.feed(text, num_tokens)
+        pieces, words = self._reasoning.feed(text)
         return pieces + self._words.feed(words) if words else pieces
 
     def finish(self) -> list[Piece]:

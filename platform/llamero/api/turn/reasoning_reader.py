@@ -11,27 +11,23 @@ class ReasoningReader:
     """
 
     def __init__(self, opening: str, closing: str, *, is_open: bool, is_apart: bool) -> None:
-        self.num_tokens = 0
         self._opening, self._closing = opening, closing
         self._closing_marks = Marks((closing,))
         self._is_open, self._is_over = is_open, False
         self._is_apart = is_apart
         self._held = ""
         self._is_blank = True
-        self._num_undecided = 0
 
-    def feed(self, text: str, num_tokens: int) -> tuple[list[Piece], str]:
+    def feed(self, text: str) -> tuple[list[Piece], str]:
         """Take the next text; give what of it is reasoning, and what comes after."""
         if self._is_over and not self._is_blank:
             return [], text
-        was_open = self._is_open
         self._held += text
         pieces: list[Piece] = []
         if not self._is_open and not self._is_over:
             pieces += self._read_opening()
         if self._is_open:
             pieces += self._read_reasoning()
-        self._count(num_tokens, was_open=was_open)
         return pieces, self._take_rest() if self._is_over else ""
 
     def finish(self) -> tuple[list[Piece], str]:
@@ -79,11 +75,3 @@ class ReasoningReader:
 
     def _piece(self, text: str) -> Piece:
         return Reasoning(text) if self._is_apart else Text(text)
-
-    def _count(self, num_tokens: int, *, was_open: bool) -> None:
-        """Count tokens of reasoning, those of its marks included."""
-        self._num_undecided += num_tokens
-        if was_open or self._is_open:
-            self.num_tokens += self._num_undecided
-        if was_open or self._is_open or self._is_over:
-            self._num_undecided = 0

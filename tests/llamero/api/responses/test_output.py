@@ -182,10 +182,9 @@ def test_tools_are_read_flat_and_repeated() -> None:
 
 def test_a_stream_of_all_pieces_is_what_the_client_expects(monkeypatch: pytest.MonkeyPatch) -> None:
     class Reader:
-        num_reasoning_tokens = 2
         has_calls = True
 
-        def feed(self, text: str, num_tokens: int = 0) -> list[Piece]:
+        def feed(self, text: str) -> list[Piece]:
             return [PIECES[int(text)]]
 
         def finish(self) -> list[Piece]:
@@ -199,7 +198,10 @@ def test_a_stream_of_all_pieces_is_what_the_client_expects(monkeypatch: pytest.M
     body = writer.start()
     for number in range(len(PIECES)):
         body += writer.write(ChoiceEvent(0, Tokens(str(number), (1,))))
-    body += writer.write(ChoiceEvent(0, Done(FinishReason.EOS, 5, 0, 9))) + writer.end()
+    body += (
+        writer.write(ChoiceEvent(0, Done(FinishReason.EOS, 5, 0, 9, num_reasoning_tokens=2)))
+        + writer.end()
+    )
     events = events_of(Answer(200, {}, [body]))
     assert types_of(events)[-1] == "completed"
     response = accumulate(events)

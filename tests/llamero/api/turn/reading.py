@@ -19,7 +19,7 @@ def read(turn: TurnFormat, parts: Iterable[str]) -> list[Piece]:
     reader = turn.reader(0)
     pieces: list[Piece] = []
     for part in parts:
-        pieces += reader.feed(part, 1)
+        pieces += reader.feed(part)
     return join([*pieces, *reader.finish()])
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from inference.text.reasoning_counter import make_counter
 from llamero.api.turn import TurnFormat
 from llamero.api.turn.reasoning_styles import find_reasoning_style
 from tests.llamero.api.turn.reading import (
@@ -59,15 +60,27 @@ def test_marks_of_calls_within_reasoning_are_no_calls(is_apart: bool) -> None:
         assert (thoughts_of(pieces) or words_of(pieces)).count(CALL) == 1
 
 
-def test_tokens_of_reasoning_are_counted_with_their_marks() -> None:
-    reader = thinking().reader(0)
-    for token in ("<thi", "nk>", "a", " b", "</", "think>", "\n\n", "Hi", "!"):
-        reader.feed(token, 1)
-    assert reader.num_reasoning_tokens == 6
-    reader = thinking().reader(0)
-    for token in ("<thi", "s>"):
-        reader.feed(token, 1)
-    assert reader.num_reasoning_tokens == 0
+@pytest.mark.parametrize(
+    ("turn", "text"),
+    [
+        (thinking(), "<think>I see.</think>Hi"),
+        (thinking(is_reasoning_open=True), "I see.</think>Hi"),
+        (thinking(), "<thin air"),
+        (TurnFormat(reasoning=HARMONY), "<|channel|>analysis<|message|>I see.<|end|>"),
+        (
+            TurnFormat(reasoning=HARMONY),
+            "<|channel|>analysis to=functions.none <|message|>{}<|end|>",
+        ),
+        (TurnFormat(reasoning=HARMONY), "<|channel|>final<|message|>Hi"),
+    ],
+)
+def test_tokens_are_counted_where_there_is_reasoning(turn: TurnFormat, text: str) -> None:
+    assert turn.reasoning_marks is not None
+    for parts in cuts(text):
+        counter = make_counter(turn.reasoning_marks)
+        for part in parts:
+            counter.feed(part)
+        assert (counter.num_tokens > 0) == bool(thoughts_of(read(turn, parts)))
 
 
 def test_marks_around_an_answer_are_dropped() -> None:
