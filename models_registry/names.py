@@ -70,6 +70,12 @@ def display_text(file_name: str) -> str:
     return "".join(one if one.isprintable() else "\ufffd" for one in last)[:MAX_DISPLAY_LENGTH]
 
 
+def shown_url(url: str) -> str:
+    """Give a URL without what may let anybody in who knows it: a password, or a signed query."""
+    bare = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"//[^/]*@", "//", bare)
+
+
 def shard_names(name: str) -> list[str]:
     """Give the names of all shards of the set that a name belongs to; else the name alone."""
     match = _SHARD.match(name)

@@ -1,5 +1,5 @@
 """The registry in the admin."""
 
-from models_registry.admin import deployment, file, model, users, version
+from models_registry.admin import deployment, file, model, quota, users, version
 
-__all__ = ["deployment", "file", "model", "users", "version"]
+__all__ = ["deployment", "file", "model", "quota", "users", "version"]

@@ -64,7 +64,7 @@ MEMORY = (
         "classes": FOLDED,
         "fields": (
             ("cache_type_k", "cache_type_v"),
-            "flash_attention",
+            ("weight_type", "flash_attention"),
             ("is_kv_unified", "kv_cells"),
             ("prefix_host_bytes", "prefix_disk_bytes"),
             ("use_mmap", "use_mlock"),

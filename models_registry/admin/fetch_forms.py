@@ -14,6 +14,7 @@ from models_registry.admin.wish_form import WishForm
 from models_registry.incoming.fetching.addresses import FetchRefused
 from models_registry.incoming.receiving import is_sha256
 from models_registry.incoming.sources import FetchedFile, file_at
+from models_registry.names import shown_url
 
 MAX_URLS = 64
 
@@ -72,8 +73,9 @@ class HubForm(WishForm):
 
 def _read_line(url: str, sha256: str = "", *more: str) -> FetchedFile:
     if more or (sha256 and not is_sha256(sha256.lower())):
-        raise ValidationError(f"Behind {url[:200]} there is no SHA-256, or more than that.")
+        shown = shown_url(url)[:200]
+        raise ValidationError(f"Behind {shown} there is no SHA-256, or more than that.")
     try:
         return file_at(url, sha256=sha256.lower())
     except FetchRefused as error:
-        raise ValidationError(f"{url[:200]}: {error}") from error
+        raise ValidationError(f"{shown_url(url)[:200]}: {error}") from error

@@ -23,6 +23,8 @@ from models_registry.incoming.sources import FetchedFile, add_fetched_files, cho
 from models_registry.models import ModelImport
 from models_registry.tasks import ask_for_fetch, go_on
 
+# Whoever has it may have files of others for their hashes.
+SEES_FILES = "models_registry.view_modelfile"
 _SHARD_END = re.compile(r"-(\d{5})-of-(\d{5})\.gguf\Z")
 
 
@@ -103,7 +105,9 @@ def begin_fetch(
     try:
         with transaction.atomic():
             model_import = ModelImport.objects.create(owner=f"user:{request.user.pk}")
-            uploads = add_fetched_files(model_import, files)
+            uploads = add_fetched_files(
+                model_import, files, sees_files=request.user.has_perm(SEES_FILES)
+            )
             wish_import(model_import, form.wish())
     except UploadRefused as error:
         form.add_error(field, error.message)

@@ -16,7 +16,7 @@ from inference.gguf.examine import inspect_file
 from inference.gguf.verdict import GgufRejected
 from models_registry.incoming.companions import keep_facts
 from models_registry.incoming.refusal import Refusal, UploadRefused
-from models_registry.incoming.room import check_room
+from models_registry.incoming.room import OPERATOR, check_room
 from models_registry.models import ImportState, ModelFile, ModelImport, Upload, UploadState
 from models_registry.names import display_text
 from models_registry.services.store import store_lock
@@ -56,14 +56,19 @@ def begin_upload(
     size_bytes: int,
     sha256: str = "",
     source_url: str = "",
+    sees_files: bool = False,
 ) -> Upload:
     """Make room for a file. One that the store has already is complete at once.
 
-    Raises UploadRefused where there is no room, or where the import takes no files any more.
+    But hashes are no secrets: that is only so for who ``sees_files`` of others, or once brought the
+    file. All others prove that they have it by sending it. Raises UploadRefused where there is no
+    room, or where the import takes no files any more.
     """
     check_takes_files(model_import)
     with store_lock():
         stored = find_stored(sha256=sha256, size_bytes=size_bytes)
+        if stored is not None and not may_take(stored, model_import.owner, sees_files=sees_files):
+            stored = None
         if stored is None:
             check_room(size_bytes=size_bytes, owner=model_import.owner)
         upload = Upload.objects.create(
@@ -97,9 +102,15 @@ def find_stored(*, sha256: str, size_bytes: int) -> ModelFile | None:
     return file if file is not None and file.path.exists() else None
 
 
-def is_size_known(size_bytes: int) -> bool:
-    """Tell whether some stored file has this size: then a client should hash before it sends."""
-    return ModelFile.objects.filter(size_bytes=size_bytes).exists()
+def may_take(stored: ModelFile, owner: str, *, sees_files: bool) -> bool:
+    """Tell whether somebody may have a stored file for its hash alone."""
+    return sees_files or owner in (OPERATOR, stored.owner)
+
+
+def is_size_known(size_bytes: int, *, owner: str, sees_files: bool) -> bool:
+    """Tell whether a file of this size may be had for its hash: then hash it before sending it."""
+    files = ModelFile.objects.filter(size_bytes=size_bytes)
+    return (files if sees_files else files.filter(owner=owner)).exists()
 
 
 def is_sha256(text: str) -> bool:
@@ -146,7 +157,13 @@ def refuse_upload(upload: Upload, code: str, reason: str) -> UploadRefused:
     rows = Upload.objects.filter(
         pk=upload.pk, state__in=(UploadState.RECEIVING, UploadState.CHECKING)
     )
-    rows.update(state=UploadState.REFUSED, code=code, reason=reason, touched_at=timezone.now())
+    rows.update(
+        state=UploadState.REFUSED,
+        code=code,
+        reason=reason,
+        source_url=upload.shown_source,
+        touched_at=timezone.now(),
+    )
     upload.state, upload.code, upload.reason = UploadState.REFUSED, code, reason
     upload.path.unlink(missing_ok=True)
     return UploadRefused(Refusal.BAD_FILE, reason, code=code)
@@ -167,8 +184,10 @@ def close_upload(upload: Upload) -> bool:
     if upload.state != UploadState.RECEIVING or upload.num_received != upload.size_bytes:
         return False
     rows = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVING)
-    moved = rows.update(state=UploadState.CHECKING, touched_at=timezone.now())
-    upload.refresh_from_db(fields=["state"])
+    moved = rows.update(
+        state=UploadState.CHECKING, source_url=upload.shown_source, touched_at=timezone.now()
+    )
+    upload.refresh_from_db(fields=["state", "source_url"])
     return moved == 1
 
 
@@ -211,7 +230,8 @@ def _take_stored(upload: Upload, stored: ModelFile) -> None:
         raise refuse_upload(upload, error.code, error.reason) from error
     upload.found_sha256 = stored.sha256
     upload.state = UploadState.COMPLETE
-    upload.save(update_fields=["found_sha256", "state", "touched_at"])
+    upload.source_url = upload.shown_source
+    upload.save(update_fields=["found_sha256", "state", "source_url", "touched_at"])
 
 
 @contextlib.contextmanager

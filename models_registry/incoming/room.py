@@ -9,6 +9,7 @@ from django.template.defaultfilters import filesizeformat
 from models_registry.incoming.refusal import Refusal, UploadRefused
 from models_registry.models import ModelFile, Upload, UploadState
 from models_registry.models.incoming import incoming_folder
+from models_registry.models.quota import read_quota
 
 # Whoever imports by a command owns the machine, and has no quota.
 OPERATOR = "operator"
@@ -35,10 +36,9 @@ def check_room(*, size_bytes: int, owner: str) -> None:
 
 def check_quota(*, size_bytes: int, owner: str) -> None:
     """Raise UploadRefused where an owner's files would take more than they may."""
-    quota = settings.UPLOAD_QUOTA_BYTES
-    if not quota or owner == OPERATOR:
+    if owner == OPERATOR or not (quota := read_quota(owner)):
         return
-    taken = _bytes_of(owner)
+    taken = bytes_of(owner)
     if taken + size_bytes > quota:
         raise UploadRefused(
             Refusal.QUOTA,
@@ -59,7 +59,8 @@ def outstanding_bytes() -> int:
     return sum(max(0, (one.size_bytes or 0) - one.num_received) for one in coming)
 
 
-def _bytes_of(owner: str) -> int:
+def bytes_of(owner: str) -> int:
+    """Give what an owner's files take: those on their way, and those of versions."""
     coming = Upload.objects.filter(
         model_import__owner=owner, state__in=_ON_ITS_WAY, stored_file=None
     )

@@ -51,16 +51,19 @@ def choose_files(repository: Repository, names: Sequence[str]) -> list[FetchedFi
     ]
 
 
-def add_fetched_files(model_import: ModelImport, files: Sequence[FetchedFile]) -> list[Upload]:
+def add_fetched_files(
+    model_import: ModelImport, files: Sequence[FetchedFile], *, sees_files: bool = False
+) -> list[Upload]:
     """Add files to an import; those that are here already are complete at once.
 
-    Raises UploadRefused where one has no room, and adds none then.
+    That goes for whom ``begin_upload`` says. Raises UploadRefused where one has no room, and adds
+    none then.
     """
     with transaction.atomic():
-        return [_add(model_import, file) for file in files]
+        return [_add(model_import, file, sees_files=sees_files) for file in files]
 
 
-def _add(model_import: ModelImport, file: FetchedFile) -> Upload:
+def _add(model_import: ModelImport, file: FetchedFile, *, sees_files: bool) -> Upload:
     if file.size_bytes is not None:
         return begin_upload(
             model_import=model_import,
@@ -68,6 +71,7 @@ def _add(model_import: ModelImport, file: FetchedFile) -> Upload:
             size_bytes=file.size_bytes,
             sha256=file.sha256,
             source_url=file.url,
+            sees_files=sees_files,
         )
     check_takes_files(model_import)
     return Upload.objects.create(

@@ -5,6 +5,7 @@ from models_registry.models.deployment import Deployment, DeploymentState
 from models_registry.models.file import FileRole, ModelFile, VersionFile
 from models_registry.models.incoming import ImportState, ModelImport, Upload, UploadState
 from models_registry.models.model import Model, ModelAlias
+from models_registry.models.quota import UploadQuota
 from models_registry.models.version import ModelVersion, VersionState
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "ModelImport",
     "ModelVersion",
     "Upload",
+    "UploadQuota",
     "UploadState",
     "VersionFile",
     "VersionState",

@@ -8,6 +8,7 @@ from django.db import models
 from models_registry.incoming_ids import make_incoming_id
 from models_registry.models.file import ModelFile
 from models_registry.models.version import ModelVersion
+from models_registry.names import shown_url
 
 
 class ImportState(models.TextChoices):
@@ -68,6 +69,7 @@ class UploadState(models.TextChoices):
 class Upload(models.Model):
     """One file on its way: sent by a client, or fetched from ``source_url``.
 
+    That keeps a query, which may be a signature, only for as long as it is fetched.
     How much of it is here, its file alone tells. ``sha256`` is what it should have, as far as that
     was said, ``found_sha256`` what it has. ``facts`` is what its header says, once that is here.
     ``stored_file`` is the blob that it turned out to be.
@@ -108,6 +110,11 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.display_name or self.id[:8]
+
+    @property
+    def shown_source(self) -> str:
+        """Where it is fetched from, for people and programs that ask."""
+        return shown_url(self.source_url)
 
     @property
     def path(self) -> Path:

@@ -16,6 +16,11 @@ CACHE_TYPES = [
     ("q4_0", "q4_0 (a little more than a quarter)"),
     ("iq4_nl", "iq4_nl (a little more than a quarter)"),
 ]
+WEIGHT_TYPES = [
+    ("", "as in the file"),
+    ("q8_0", "q8_0 (8.5 bits a weight)"),
+    ("f16", "f16 (16 bits a weight)"),
+]
 FLASH_ATTENTION = [("auto", "where the device can"), ("on", "on"), ("off", "off")]
 SPLIT_MODES = [
     ("layer", "by layers"),
@@ -91,6 +96,17 @@ class ProfileColumns(models.Model):
         help_text="Seconds from a job's arrival to its last token.",
     )
 
+    weight_type = models.CharField(
+        "weights",
+        max_length=8,
+        blank=True,
+        choices=WEIGHT_TYPES,
+        default=_DEFAULTS.weight_type,
+        help_text="Convert the weights when a replica starts, once on each node. CPUs have fast "
+        "code for many tokens at once only for some types: files of Q4_1 or Q5_1 are computed "
+        "about 1.7 times as fast as q8_0, for up to twice the memory (benchmarks/weights.py). "
+        "Answers differ in rare close calls.",
+    )
     cache_type_k = models.CharField(
         "K cache type",
         max_length=8,

@@ -18,10 +18,14 @@ WANTED_SLOTS = 4
 # While no node is known, contexts take at most this, and this part of this machine's memory.
 UNKNOWN_CACHE_BYTES = 8 * 1024**3
 UNKNOWN_SHARE = 4
+# What CPUs have no fast code for when many tokens are computed at once; benchmarks/weights.py.
+SLOW_TYPES = frozenset({"Q4_1", "Q5_1"})
+# Larger models read their weights for longer than they compute, when one token is asked for.
+MAX_CONVERTED_PARAMS = 2_000_000_000
 
 
 def default_profile(model: Model, version: ModelVersion | None) -> dict[str, Any]:
-    """Choose context, slots and offloaded layers: the most that some node has room for."""
+    """Choose context, slots, offloaded layers and weights: the most that some node has room for."""
     facts = version.facts if version else {}
     kind = ModelKind(model.kind)
     trained = facts.get("context_length") or DEFAULT_CONTEXT
@@ -34,7 +38,24 @@ def default_profile(model: Model, version: ModelVersion | None) -> dict[str, Any
             values["num_gpu_layers"] = num_gpu_layers
         if _suits(kind, RuntimeProfile(**values), facts, rooms):
             break
+    if _gains_by_conversion(kind, facts, rooms, values):
+        converted = values | {"weight_type": "q8_0"}
+        if _suits(kind, RuntimeProfile(**converted), facts, rooms):
+            return converted
     return values
+
+
+def _gains_by_conversion(
+    kind: ModelKind, facts: Facts, rooms: Sequence[Room], values: dict[str, Any]
+) -> bool:
+    """Tell whether other weights are faster: for many sequences on a CPU, if its types are slow."""
+    return (
+        kind.is_generative
+        and facts.get("quantization") in SLOW_TYPES
+        and (facts.get("num_params") or 0) <= MAX_CONVERTED_PARAMS
+        and values["num_slots"] >= WANTED_SLOTS
+        and not any(room.gpus for room in rooms)
+    )
 
 
 def _candidates(facts: Facts, rooms: Sequence[Room]) -> Iterator[tuple[int, int | None]]:

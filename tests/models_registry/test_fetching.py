@@ -116,6 +116,17 @@ def test_a_fetch_goes_on_where_it_was_cut(hub: Hub) -> None:
     assert ranges == [None, "bytes=300-", "bytes=300-", "bytes=500-", "bytes=600-"]
 
 
+def test_what_signs_an_address_is_kept_while_it_is_needed_and_never_shown(hub: Hub) -> None:
+    url = f"{hub.url}/cdn/{REPOSITORY}/tiny.gguf"
+    upload = Upload(source_url=f"{url}?X-Amz-Signature=confidential")
+    assert upload.shown_source == url
+    fetched = fetch(file_at(upload.source_url))
+    assert (fetched.state, fetched.source_url) == ("checking", url)
+    refused = fetch(file_at(f"{hub.url}/nothing.gguf?X-Amz-Signature=confidential"))
+    assert refused.state == "refused"
+    assert "confidential" not in f"{refused.source_url} {refused.reason}"
+
+
 def test_a_fetch_begins_anew_where_it_must(hub: Hub) -> None:
     hub.cut_after = [300, 400]
     hub.takes_ranges = False
@@ -303,6 +314,8 @@ def test_the_page_for_urls(admin_client: Client, monkeypatch: pytest.MonkeyPatch
     for bad in ("file:///x", "https://example.org/a.gguf nohash", "https://u:p@example.org/x"):
         page = admin_client.post(url, {"urls": bad, "slug": "other"})
         assert "urls" in page.context["form"].errors
+    signed = admin_client.post(url, {"urls": "https://a:b@example.org/x?sig=confidential no"})
+    assert "confidential" not in str(signed.context["form"].errors)
     Model.objects.create(slug="taken", title="Taken")
     page = admin_client.post(url, {"urls": lines, "slug": "taken"})
     assert "taken exists" in str(page.context["form"].errors["slug"])

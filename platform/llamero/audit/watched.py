@@ -62,6 +62,7 @@ WATCHED: dict[str, Watch] = {
         )
     ),
     "models_registry.DeploymentAdapter": _PLAIN,
+    "models_registry.UploadQuota": _PLAIN,
 }
 # What staff meets in the admin and nobody changes there by hand, or which is people's own data,
 # not the operators'.

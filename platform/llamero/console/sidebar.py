@@ -24,6 +24,7 @@ ICONS = {
     "StoredFile": "description",
     "Batch": "stacks",
     "LimitSet": "speed",
+    "UploadQuota": "hard_drive",
     "UsageHour": "bar_chart",
     "LedgerRow": "receipt_long",
     "UsageAlert": "notifications",

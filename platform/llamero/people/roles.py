@@ -33,6 +33,7 @@ _VIEWERS: dict[str, tuple[str, ...]] = dict.fromkeys(
         "models_registry.modelimport",
         "models_registry.modelversion",
         "models_registry.upload",
+        "models_registry.uploadquota",
         "models_registry.versionfile",
         "usage.alertnotice",
         "usage.ledgerrow",
@@ -59,6 +60,7 @@ _OPERATORS = _VIEWERS | {
     "models_registry.modelimport": _KEEP,
     "models_registry.modelversion": _KEEP,
     "models_registry.upload": _KEEP,
+    "models_registry.uploadquota": _KEEP,
     "models_registry.versionfile": _KEEP,
 }
 ROLES = {VIEWERS: _VIEWERS, OPERATORS: _OPERATORS}

@@ -13,6 +13,7 @@ from llamero.accounts.scopes import Scope
 from llamero.streaming.callers import find_session_caller
 
 PERMISSION = "models_registry.add_model"
+SEES_FILES = "models_registry.view_modelfile"
 
 
 class KeyOrSession(ApiKeyAuthentication):
@@ -39,6 +40,16 @@ def owner_of(caller: Caller) -> str:
 def is_operator(caller: Caller) -> bool:
     """Whether a caller sees what others bring, too: staff in a browser do."""
     return caller.key_id is None
+
+
+def sees_files(caller: Caller) -> bool:
+    """Whether a caller may see the files of others, and so have one for its hash alone.
+
+    A key that is limited to some models sees none but its own (a query).
+    """
+    user: Any = caller.user
+    is_staff = user is not None and user.is_active and user.is_staff
+    return bool(is_staff and not caller.allowed_models and user.has_perm(SEES_FILES))
 
 
 def _as_uploader(caller: Caller) -> Caller:

@@ -14,7 +14,7 @@ from llamero.accounts.selectors import Caller
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.fields import AnyValue, RequestSerializer, StrictBoolean, StrictString, validate
 from llamero.api.json_body import read_json_object
-from llamero.api.model_imports.callers import KeyOrSession, is_operator, owner_of
+from llamero.api.model_imports.callers import KeyOrSession, is_operator, owner_of, sees_files
 from llamero.api.model_imports.documents import describe_import
 from llamero.api.model_imports.lookup import check_model, find_import
 from llamero.api.model_imports.refusals import refusing
@@ -118,7 +118,8 @@ def _extend(
     model_import: ModelImport, fields: dict[str, Any], sources: list[FetchedFile], caller: Caller
 ) -> dict[str, Any]:
     with refusing():
-        for upload in add_fetched_files(model_import, sources):
+        added = add_fetched_files(model_import, sources, sees_files=sees_files(caller))
+        for upload in added:
             ask_for_fetch(upload.pk)
         if fields.get("model"):
             check_model(fields["model"], caller)

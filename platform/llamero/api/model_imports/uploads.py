@@ -12,7 +12,7 @@ from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
 from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.model_imports import tus
-from llamero.api.model_imports.callers import KeyOrSession, owner_of
+from llamero.api.model_imports.callers import KeyOrSession, owner_of, sees_files
 from llamero.api.model_imports.documents import describe_upload
 from llamero.api.model_imports.lookup import check_model, find_import, find_upload
 from llamero.api.model_imports.refusals import OffsetMismatch, refusing
@@ -88,7 +88,8 @@ class UploadsView(TusView):
         text = request.query_params.get("size", "")
         if not (text.isascii() and text.isdecimal() and len(text) <= 16):
             raise InvalidValue("size", "size must be a number of bytes.")
-        is_known = await run_in_thread(partial(is_size_known, int(text)), upload_threads)
+        ask = partial(_may_be_here, int(text), caller_of(request))
+        is_known = await run_in_thread(ask, upload_threads)
         return json_response({"object": "model.upload.size", "may_be_here": is_known})
 
 
@@ -150,6 +151,10 @@ def _stand(upload: Upload) -> int:
     return upload.num_received
 
 
+def _may_be_here(size_bytes: int, caller: Caller) -> bool:
+    return is_size_known(size_bytes, owner=owner_of(caller), sees_files=sees_files(caller))
+
+
 def _begin(new: tus.NewUpload, caller: Caller) -> Upload:
     metadata = new.metadata
     if metadata.get("model"):
@@ -166,6 +171,7 @@ def _begin(new: tus.NewUpload, caller: Caller) -> Upload:
                 name=metadata.get("filename", ""),
                 size_bytes=new.size_bytes,
                 sha256=new.sha256,
+                sees_files=sees_files(caller),
             )
             if metadata.get("model"):
                 wish_import(model_import, _read_wish(metadata))

@@ -8,22 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from models_registry.incoming.receiving import Chunk, receive_chunk
 from models_registry.incoming.refusal import UploadRefused
+from models_registry.incoming.room import check_quota
 from models_registry.incoming_ids import is_incoming_id, make_incoming_id
-from models_registry.models import ModelFile, ModelImport, Upload
+from models_registry.models import ModelFile, ModelImport, Upload, UploadQuota
 from tests.inference.gguf.builder import Draft
 from tests.llamero.api.conftest import LIMITED_KEY
 from tests.llamero.api.described import check
 from tests.llamero.api.model_imports.conftest import MODELS_KEY
-from tests.llamero.api.model_imports.tus_client import COLLECTION, TusClient, error_of
+from tests.llamero.api.model_imports.tus_client import COLLECTION, TusClient, error_of, metadata_of
 
 GOOD = Draft().pack()
 SHA256 = hashlib.sha256(GOOD).hexdigest()
+
+
+def store_good(owner: str) -> ModelFile:
+    """Have the good file be in the store, brought by somebody."""
+    stored = ModelFile.objects.create(sha256=SHA256, size_bytes=len(GOOD), owner=owner)
+    stored.path.parent.mkdir(parents=True)
+    stored.path.write_bytes(GOOD)
+    return stored
 
 
 def incoming(home: Path) -> list[Path]:
@@ -160,9 +169,7 @@ def test_a_hash_may_come_with_the_last_piece(tus: TusClient) -> None:
 
 
 def test_a_file_that_is_here_need_not_travel(tus: TusClient, home: Path) -> None:
-    stored = ModelFile.objects.create(sha256=SHA256, size_bytes=len(GOOD))
-    stored.path.parent.mkdir(parents=True)
-    stored.path.write_bytes(GOOD)
+    store_good(owner="key:1")
     assert tus.look(f"{COLLECTION}?size={len(GOOD)}")["may_be_here"] is True
     assert tus.look(f"{COLLECTION}?size=5")["may_be_here"] is False
     created = tus.create(len(GOOD), sha256=SHA256.upper())
@@ -172,6 +179,57 @@ def test_a_file_that_is_here_need_not_travel(tus: TusClient, home: Path) -> None
     # A client that sends it all the same is told where it stands, and is done.
     answer = tus.patch(created["Location"], 0, GOOD)
     assert (answer.status_code, answer["Upload-Offset"]) == (409, str(len(GOOD)))
+
+
+def test_a_hash_alone_gives_nobody_the_file_of_another(tus: TusClient, home: Path) -> None:
+    stored = store_good(owner="user:1")
+    assert tus.look(f"{COLLECTION}?size={len(GOOD)}")["may_be_here"] is False
+    created = tus.create(len(GOOD), sha256=SHA256)
+    assert created["Upload-Offset"] == "0"
+    # Sending it proves that one has it, and then it is kept once.
+    tus.patch(created["Location"], 0, GOOD)
+    shown = tus.look(created["Location"])
+    assert (shown["status"], shown["was_here"]) == ("complete", True)
+    assert [upload.stored_file for upload in Upload.objects.all()] == [stored]
+
+
+@pytest.mark.parametrize(
+    ("permission", "is_taken"), [("add_model", False), ("view_modelfile", True)]
+)
+def test_who_sees_all_files_may_have_them_by_hash(
+    home: Path, permission: str, is_taken: bool
+) -> None:
+    store_good(owner="")
+    user = User.objects.create_user("bob", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=("add_model", permission)))
+    client = Client()
+    client.force_login(user)
+    metadata = metadata_of({"sha256": SHA256})
+    headers = {
+        "Tus-Resumable": "1.0.0",
+        "Upload-Length": str(len(GOOD)),
+        "Upload-Metadata": metadata,
+    }
+    answer = client.post(COLLECTION, headers=headers)
+    assert answer["Upload-Offset"] == str(len(GOOD) if is_taken else 0)
+    asked = client.get(f"{COLLECTION}?size={len(GOOD)}").json()
+    assert asked["may_be_here"] is is_taken
+
+
+def test_a_user_may_have_another_quota_than_all_others(home: Path, settings: Settings) -> None:
+    settings.UPLOAD_QUOTA_BYTES = 10
+    user = User.objects.create_user("bob")
+    check_quota(size_bytes=10, owner=f"user:{user.pk}")
+    with pytest.raises(UploadRefused, match="too much"):
+        check_quota(size_bytes=11, owner=f"user:{user.pk}")
+    quota = UploadQuota.objects.create(user=user, max_bytes=20)
+    check_quota(size_bytes=20, owner=f"user:{user.pk}")
+    with pytest.raises(UploadRefused, match="too much"):
+        check_quota(size_bytes=21, owner=f"user:{user.pk}")
+    UploadQuota.objects.filter(pk=quota.pk).update(max_bytes=0)
+    check_quota(size_bytes=2**60, owner=f"user:{user.pk}")
+    with pytest.raises(UploadRefused, match="too much"):
+        check_quota(size_bytes=11, owner="key:1")
 
 
 @pytest.mark.parametrize(
