@@ -11,18 +11,12 @@ from llamero.api.anthropic.errors import anthropic_error
 from llamero.api.paths import Dialect, dialect_of
 from llamero.errors import LlameroError
 from llamero.request_ids import make_request_id, naming_request
+from llamero.serve.status_words import status_words
 
 logger = logging.getLogger(__name__)
 
 # A refused client may go on sending this long, so that it reads the answer before a reset.
 LINGER_SECONDS = 2.0
-STATUS_WORDS = {
-    400: b"Bad Request",
-    404: b"Not Found",
-    408: b"Request Timeout",
-    413: b"Content Too Large",
-    431: b"Request Header Fields Too Large",
-}
 
 
 def error_body(error: LlameroError, address: bytes) -> bytes:
@@ -52,7 +46,7 @@ def refuse(
         *headers,
     )
     head = "".join(f"{name}: {value}\r\n" for name, value in fields)
-    status_line = b"HTTP/1.1 %d %s\r\n" % (status, STATUS_WORDS[status])
+    status_line = b"HTTP/1.1 %d %s\r\n" % (status, status_words(status))
     channel.transport.write(status_line + head.encode("latin-1") + b"\r\n" + body)
     channel.setTimeout(None)
     reactor.callLater(LINGER_SECONDS, channel.transport.abortConnection)

@@ -18,6 +18,7 @@ from llamero.api.paths import UPLOAD_EXTENSION
 from llamero.serve.channel import LimitedChannel
 from llamero.serve.forwarding import Proxies
 from llamero.serve.requests import LimitedRequest
+from llamero.serve.status_words import teach_twisted
 from llamero.streaming.flow_control import BoundedWebSocketProtocol
 
 logger = logging.getLogger("llamero.access")
@@ -169,6 +170,7 @@ def serve(
     LimitedRequest.arrival_seconds = options.arrival_seconds
     LimitedRequest.allowed_origins = options.allowed_origins
     LimitedRequest.proxies = Proxies(options.trusted_proxies)
+    teach_twisted()
     # Daphne's factory looks its request class up here.
     http_protocol.WebRequest = LimitedRequest
     http_protocol.HTTPFactory.protocol = LimitedChannel
