@@ -242,6 +242,9 @@ RESPONSE_RETENTION_DAYS = max(0, env.int("LLAMERO_RESPONSE_DAYS", default=30))
 KEY_RESPONSES = max(1, env.int("LLAMERO_KEY_RESPONSES", default=10_000))
 KEY_RESPONSE_BYTES = env.int("LLAMERO_KEY_RESPONSE_BYTES", default=256 * 2**20)
 
+# How long chats of the playground stay, after their last change; 0: until their owners delete them.
+CHAT_RETENTION_DAYS = max(0, env.int("LLAMERO_CHAT_DAYS", default=0))
+
 # Who tells the connection to the data plane which owners of open work may call no more.
 OWNER_REVIEW = "llamero.accounts.selectors.review_owners"
 # Who tells it what was used of a budget, where the broker has forgotten it.

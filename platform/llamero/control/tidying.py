@@ -3,6 +3,7 @@
 from inference.relay.connect import SyncRedis
 from llamero.batches.tasks import tidy_files_task
 from llamero.conversations.tasks import tidy_responses_task
+from llamero.playground.tasks import tidy_chats_task
 from llamero.usage.tasks import tidy_texts_task
 from models_registry.tasks import tidy_registry_task
 
@@ -15,5 +16,6 @@ def tidy(redis: SyncRedis) -> None:
     if redis.set(TIDIED, 1, nx=True, ex=PERIOD_SECONDS):
         tidy_registry_task.delay()
         tidy_responses_task.delay()
+        tidy_chats_task.delay()
         tidy_files_task.delay()
         tidy_texts_task.delay()

@@ -3,11 +3,12 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from llamero.api.run_names import make_run_id
@@ -18,6 +19,7 @@ from llamero.playground.models import MAX_TITLE, Chat, Message, MessageState, Pr
 MAX_CHATS = 10_000
 MAX_MESSAGES = 2_000
 MAX_PRESETS = 200
+DELETED_AT_ONCE = 50
 _TITLE_FROM_TEXT = 80
 
 
@@ -90,6 +92,25 @@ def share_chat(*, chat: Chat, is_shared: bool) -> Chat:
 def delete_chat(*, chat: Chat) -> None:
     """Delete a chat with all its messages."""
     _lock(chat).delete()
+
+
+def delete_chats(*, user: User) -> int:
+    """Delete all chats of a user; gives how many there were."""
+    return _delete_in_parts(Chat.objects.filter(user=user))
+
+
+def delete_chats_before(moment: datetime) -> int:
+    """Delete the chats of everybody that have not changed since; gives how many there were."""
+    return _delete_in_parts(Chat.objects.filter(changed_at__lt=moment))
+
+
+def _delete_in_parts(chats: QuerySet[Chat]) -> int:
+    """Delete chats, a part at a time: whoever else writes waits for one part alone."""
+    num_deleted = 0
+    while found := list(chats.order_by().values_list("pk", flat=True)[:DELETED_AT_ONCE]):
+        chats.filter(pk__in=found).delete()
+        num_deleted += len(found)
+    return num_deleted
 
 
 def end_answer(*, message: Message, answer: Answer) -> bool:

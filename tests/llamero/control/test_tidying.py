@@ -1,4 +1,6 @@
-"""Registry, stored responses and files are cleaned up once a period, however many loops run."""
+"""What is kept for a while is cleaned up once a period, however many loops run."""
+
+from functools import partial
 
 import pytest
 
@@ -10,12 +12,13 @@ def test_a_clean_up_is_asked_for_once_a_period(
     valkey_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(tidying.tidy_registry_task, "delay", lambda: asked.append("registry"))
-    monkeypatch.setattr(tidying.tidy_responses_task, "delay", lambda: asked.append("responses"))
-    monkeypatch.setattr(tidying.tidy_files_task, "delay", lambda: asked.append("files"))
+    names = ["registry", "responses", "chats", "files", "texts"]
+    for name in names:
+        task = getattr(tidying, f"tidy_{name}_task")
+        monkeypatch.setattr(task, "delay", partial(asked.append, name))
     redis = connect(valkey_url)
     redis.delete(tidying.TIDIED)
     tidying.tidy(redis)
     tidying.tidy(redis)
-    assert asked == ["registry", "responses", "files"]
+    assert asked == names
     assert 0 < redis.ttl(tidying.TIDIED) <= tidying.PERIOD_SECONDS

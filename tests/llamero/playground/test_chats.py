@@ -1,14 +1,18 @@
 """Chats: whose they are, how they grow, and that nothing in them is lost."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from llamero.errors import LlameroError
 from llamero.playground import services
 from llamero.playground.answers import Answer
 from llamero.playground.models import Chat, Message, MessageState
+from llamero.playground.tasks import tidy_chats_task
 from tests.llamero.playground.conftest import Window
 from tests.models_registry.factories import make_deployment, make_model, make_version
 
@@ -47,6 +51,24 @@ def test_a_chat_keeps_questions_answers_and_how_they_were_asked(window: Window) 
     assert kept["messages"][1]["request"] == REQUEST
     assert (question["parent"], answer["parent"]) == (None, question["id"])
     assert answer["run"].startswith("run_")
+
+
+def test_chats_go_all_at_once_and_by_themselves_when_their_time_is_over(
+    window: Window, other: Window, settings: Settings
+) -> None:
+    first, _, kept = start(window), start(window), start(other)
+    say(window, first, "One?")
+    window.ok("DELETE", "chats")
+    assert list(Chat.objects.values_list("pk", flat=True)) == [kept]
+
+    old = start(window)
+    Chat.objects.filter(pk=old).update(changed_at=timezone.now() - timedelta(days=8))
+    tidy_chats_task()
+    assert Chat.objects.count() == 2
+    settings.CHAT_RETENTION_DAYS = 7
+    tidy_chats_task()
+    assert list(Chat.objects.values_list("pk", flat=True)) == [kept]
+    assert "7 days after its last change" in window.client.get("/playground").text
 
 
 def test_an_edited_question_and_another_answer_are_branches(window: Window) -> None:

@@ -27,7 +27,7 @@ def serving(drain_seconds: float = 0) -> Iterator[Running]:
         text=True,
     )
     try:
-        wait_until(lambda: is_listening(number), seconds=20, what="the server listens")
+        wait_until(lambda: is_listening(number), what="the server listens")
         yield number, process
     finally:
         assert process.stdout is not None
@@ -93,7 +93,7 @@ def test_answers_are_waited_for_and_new_clients_go_elsewhere() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         connection.request("GET", "/later")
         process.terminate()
-        wait_until(lambda: not is_listening(port), seconds=5, what="new clients are refused")
+        wait_until(lambda: not is_listening(port), what="new clients are refused")
         assert process.poll() is None
         assert connection.getresponse().read() == b"later"
         connection.close()

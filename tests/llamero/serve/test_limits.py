@@ -23,7 +23,7 @@ def port() -> Iterator[int]:
     environment = child_environment(ARRIVAL_SECONDS="2")
     process = subprocess.Popen([sys.executable, program, str(number)], env=environment)
     try:
-        wait_until(lambda: is_listening(number), seconds=20, what="the server listens")
+        wait_until(lambda: is_listening(number), what="the server listens")
         yield number
     finally:
         process.terminate()

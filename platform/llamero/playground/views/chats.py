@@ -14,6 +14,7 @@ from llamero.playground.services import (
     add_turn,
     change_chat,
     delete_chat,
+    delete_chats,
     share_chat,
     start_chat,
 )
@@ -33,6 +34,10 @@ def _list(request: HttpRequest) -> dict[str, Any]:
     chats = list_chats(user_of(request), search=search, before=before)
     shown = [describe_chat(chat) for chat in chats[:PAGE_SIZE]]
     return {"chats": shown, "has_more": len(chats) > PAGE_SIZE}
+
+
+def _delete_all(request: HttpRequest) -> None:
+    delete_chats(user=user_of(request))
 
 
 def _start(request: HttpRequest) -> dict[str, Any]:
@@ -73,7 +78,7 @@ def _settle(request: HttpRequest, message_id: int) -> dict[str, Any]:
     return describe_chat(message.chat) | {"message": describe_message(message)}
 
 
-chats = json_view(get=_list, post=_start)
+chats = json_view(get=_list, post=_start, delete=_delete_all)
 chat = json_view(get=_read, patch=_change, delete=_delete)
 turns = json_view(post=_grow)
 settle = json_view(post=_settle)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -62,7 +63,13 @@ NUMBERS = (
 @staff_only
 def show_playground(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     """Show the page; everything else happens in the browser and on the chat socket."""
-    context = {"sliders": SLIDERS, "numbers": NUMBERS, "chat_id": chat_id, "tab": "chat"}
+    context = {
+        "sliders": SLIDERS,
+        "numbers": NUMBERS,
+        "chat_id": chat_id,
+        "chat_days": settings.CHAT_RETENTION_DAYS,
+        "tab": "chat",
+    }
     return render(request, "playground/chat.html", context)
 
 

@@ -11,13 +11,14 @@ export class History {
   #search;
   #more;
   #empty;
+  #deleteAll;
   #hooks;
   #chats = [];
   #openId = "";
   #timer = 0;
   #asked = 0;
 
-  // hooks: open(id), onDeleted(id), onRenamed(chat), complain(error).
+  // hooks: open(id), onDeleted(id), onAllDeleted(), onRenamed(chat), complain(error).
   constructor(root, hooks) {
     this.#hooks = hooks;
     this.#list = root.querySelector("#chats");
@@ -28,6 +29,8 @@ export class History {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.refresh(), SEARCH_MS);
     });
+    this.#deleteAll = root.querySelector("#delete-chats");
+    this.#deleteAll.addEventListener("click", () => this.#removeAll());
     this.#more.addEventListener("click", () => this.#read(this.#chats.at(-1).id));
     this.refresh();
   }
@@ -69,6 +72,8 @@ export class History {
   #show() {
     this.#list.replaceChildren(...this.#chats.map((chat) => this.#makeItem(chat)));
     this.#empty.hidden = this.#chats.length > 0;
+    // What a search does not show would be deleted, too: so not while one is on.
+    this.#deleteAll.hidden = !this.#chats.length || Boolean(this.#search.value);
     this.#empty.textContent = this.#search.value ? "No chat has these words." : "Chats you have are kept here.";
   }
 
@@ -113,6 +118,20 @@ export class History {
     this.#chats = this.#chats.filter(({ id }) => id !== chat.id);
     this.#show();
     this.#hooks.onDeleted(chat.id);
+  }
+
+  async #removeAll() {
+    const text = "All your chats and all their messages will be gone, in other windows too. Whoever has a link to one loses it.";
+    if (!(await confirm({ title: "Delete all chats?", text, action: "Delete all" }))) return;
+    try {
+      await ask("DELETE", "chats");
+    } catch (error) {
+      return this.#hooks.complain(error);
+    }
+    this.#chats = [];
+    this.#more.hidden = true;
+    this.#show();
+    this.#hooks.onAllDeleted();
   }
 
   // Gives the chat as it is now.

@@ -55,9 +55,11 @@ const history = new History(find("history"), {
   },
   onDeleted: (id) => {
     tellOthers(id);
-    if (conversation.chat?.id !== id) return;
-    conversation.stop();
-    beginChat();
+    if (conversation.chat?.id === id) leaveChat();
+  },
+  onAllDeleted: () => {
+    tellOthers(null);
+    leaveChat();
   },
   complain,
 });
@@ -118,6 +120,12 @@ function beginChat() {
   noteTitle();
   update();
   prompt.focus();
+}
+
+// What is told of a chat that was deleted is told to nobody.
+function leaveChat() {
+  conversation.stop();
+  beginChat();
 }
 
 async function lookAtOthers(id) {
