@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ CASES = (
     "context_length=1024 num_slots=4 cache_type_k=q8_0 cache_type_v=q8_0",
     "context_length=1024 num_slots=4 flash_attention=off",
     "context_length=512 num_slots=4 is_kv_unified=true",
+    "context_length=512 num_slots=4 weight_type=q8_0",
 )
 ENCODER_CASES = ("context_length=512", "context_length=256 step_token_budget=512 use_mmap=false")
 
@@ -120,8 +122,11 @@ def measure(spec: ReplicaSpec) -> None:
     """In the child: load as a replica does, fill every context, print what that took."""
     import inference.worker.lifecycle  # noqa: F401  what a replica imports counts too
     from inference.engine.build import build_engine
+    from inference.worker.conversion import convert_weights, needs_conversion
 
     finish = Finish()
+    if needs_conversion(spec):
+        spec = convert_weights(spec, Path(tempfile.gettempdir()) / "llamero-benchmark")
     engine = build_engine(spec, finish, lambda _: None)
     engine.runner.start()
     idle = resident_bytes()

@@ -4,7 +4,7 @@ benchmarks/memory_estimate.py compares what is said here with what is used.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import msgspec
 
@@ -12,6 +12,7 @@ from inference.gguf.compute_buffer import compute_bytes
 from inference.gguf.context_use import ContextUse, embedding, encoding, generating
 from inference.gguf.offload import HOST, Assignment, assign_layers
 from inference.gguf.shape import LayerShape, MemoryShape
+from inference.gguf.weights import convert_shape
 from inference.protocol.nodes import Device
 from inference.protocol.replicas import RuntimeProfile
 
@@ -122,7 +123,8 @@ def estimate_memory(
     load: Load, profile: RuntimeProfile, gpus: Sequence[Device] = ()
 ) -> MemoryEstimate:
     """Estimate a replica's memory on a node with these GPUs (in native order)."""
-    shares = _shares_of(load, profile, gpus)
+    shape = convert_shape(load.shape, profile.weight_type)
+    shares = _shares_of(replace(load, shape=shape), profile, gpus)
     process = PROCESS_BYTES + load.adapter_bytes
     prefixes = profile.prefix_host_bytes if load.is_generative else 0
     shares[HOST] = shares[HOST].plus(

@@ -28,6 +28,7 @@ class LayerShape(msgspec.Struct, frozen=True, array_like=True):
     """One layer: bytes of weights, and the numbers kept per token (K, V) and per sequence.
 
     ``repacked_bytes`` of the weights are copied in another order when the layer runs on a CPU.
+    ``matrix_bytes`` of them are in matrices, of ``matrix_elements`` numbers.
     """
 
     weights_bytes: int = 0
@@ -35,6 +36,8 @@ class LayerShape(msgspec.Struct, frozen=True, array_like=True):
     k_elements: int = 0
     v_elements: int = 0
     state_elements: int = 0
+    matrix_bytes: int = 0
+    matrix_elements: int = 0
 
 
 class MemoryShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +135,13 @@ def _group(tensors: Sequence[TensorInfo], num_layers: int) -> dict[int | str, li
 
 def _weigh(tensors: Sequence[TensorInfo], *, can_repack: bool = True) -> LayerShape:
     repacked = [tensor for tensor in tensors if can_repack and _is_repacked(tensor)]
-    return LayerShape(sum(map(tensor_bytes, tensors)), sum(map(tensor_bytes, repacked)))
+    matrices = [tensor for tensor in tensors if len(tensor.dims) > 1]
+    return LayerShape(
+        sum(map(tensor_bytes, tensors)),
+        sum(map(tensor_bytes, repacked)),
+        matrix_bytes=sum(map(tensor_bytes, matrices)),
+        matrix_elements=sum(tensor.num_elements for tensor in matrices),
+    )
 
 
 def _is_repacked(tensor: TensorInfo) -> bool:
@@ -152,12 +161,11 @@ def _measure_layer(
     k_elements, v_elements = (0, 0)
     if header.architecture not in ENCODERS and _attends(rows, has_state=has_state):
         k_elements, v_elements = _cache_widths(heads, rows, number)
-    return LayerShape(
-        weights.weights_bytes,
-        weights.repacked_bytes,
-        k_elements,
-        v_elements,
-        _state_elements(header) if has_state else 0,
+    return msgspec.structs.replace(
+        weights,
+        k_elements=k_elements,
+        v_elements=v_elements,
+        state_elements=_state_elements(header) if has_state else 0,
     )
 
 

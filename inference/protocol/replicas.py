@@ -30,6 +30,8 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``context_length`` is tokens per slot; ``num_threads`` 0 means all cores, and
     ``num_threads_batch`` 0 as many as ``num_threads``. ``num_gpu_layers`` -1 offloads all layers
     where a GPU exists; ``split_mode`` (none, layer, row) tells how several GPUs share a model.
+    ``weight_type`` is what matrices are converted to before they are loaded (q8_0, f16), empty for
+    the types of the file.
     ``cache_type_*`` is a KV cell type (f16, q8_0, q4_0). ``flash_attention`` is auto, on or off.
     ``numa`` is empty or one of distribute, isolate, numactl.
     ``kv_cells`` bounds the cells of a unified cache; 0 means a full context for each slot.
@@ -55,6 +57,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     main_gpu: int = 0
     split_mode: str = "layer"
     tensor_split: tuple[float, ...] = ()
+    weight_type: str = ""
     cache_type_k: str = "f16"
     cache_type_v: str = "f16"
     flash_attention: str = "auto"

@@ -24,6 +24,7 @@ from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
 from inference.text.render_pool import RenderPool
 from inference.worker.celery_app import build_app, run_worker, send_ticket
+from inference.worker.conversion import convert_weights, needs_conversion
 from inference.worker.heartbeat import Heartbeat, StrayJobs
 from inference.worker.model_files import BadFileError, verify_files
 from inference.worker.relay_sink import RelaySink
@@ -89,6 +90,11 @@ class Replica:
         spec = self._settings.spec
         verify_files(spec, self._settings.home)
         check_score_head(spec)
+        if needs_conversion(spec):
+            self._board.reason = f"Converts its weights to {spec.profile.weight_type}, once."
+            self._heartbeat.beat_now()
+            spec = convert_weights(spec, self._settings.home)
+            self._board.reason = ""
         self._move_to(ReplicaState.LOADING)
         return build_engine(
             spec,

@@ -4,15 +4,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('models_registry', '0010_upload_quotas'),
+        ("models_registry", "0010_upload_quotas"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='deployment',
-            name='weight_type',
-            field=models.CharField(blank=True, choices=[('', 'as in the file'), ('q8_0', 'q8_0 (8.5 bits a weight)'), ('f16', 'f16 (16 bits a weight)')], default='', help_text='Convert the weights when a replica starts, once on each node. CPUs have fast code for many tokens at once only for some types: files of Q4_1 or Q5_1 are computed about 1.7 times as fast as q8_0, for up to twice the memory (benchmarks/weights.py). Answers differ in rare close calls.', max_length=8, verbose_name='weights'),
+            model_name="deployment",
+            name="weight_type",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("", "as in the file"),
+                    ("q8_0", "q8_0 (8.5 bits a weight)"),
+                    ("f16", "f16 (16 bits a weight)"),
+                ],
+                default="",
+                help_text="Convert the weights when a replica starts, once on each node. CPUs have fast code for many tokens at once only for some types: files of Q4_1 or Q5_1 are computed about 1.7 times as fast as q8_0, for up to twice the memory (benchmarks/weights.py). Answers differ in rare close calls.",
+                max_length=8,
+                verbose_name="weights",
+            ),
         ),
     ]

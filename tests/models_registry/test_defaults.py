@@ -69,3 +69,37 @@ def test_nothing_known_of_the_model_means_the_defaults(rooms: list[Room]) -> Non
     rooms.append(Room("a", 1, 2))
     model = make_model()
     assert default_profile(model, None) == {"context_length": 8192, "num_slots": 16}
+
+
+@pytest.mark.parametrize(
+    ("quantization", "num_params", "gpus", "weight_type"),
+    [
+        ("Q4_1", 10**9, (), "q8_0"),
+        ("Q5_1", 10**9, (), "q8_0"),
+        ("Q4_K_M", 10**9, (), None),
+        ("Q4_1", 10**10, (), None),
+        ("Q4_1", 10**9, (gpu(8 * GIB),), None),
+    ],
+)
+def test_types_that_a_cpu_is_slow_with_are_converted(
+    rooms: list[Room],
+    quantization: str,
+    num_params: int,
+    gpus: tuple[Device, ...],
+    weight_type: str | None,
+) -> None:
+    rooms.append(Room("a", 64 * GIB, 64 * GIB, gpus))
+    model = make_model()
+    facts = FACTS | {"quantization": quantization, "num_params": num_params}
+    make_version(model, facts=facts)
+    assert profile_of(model).get("weight_type") == weight_type
+
+
+def test_weights_are_not_converted_where_they_would_not_fit(rooms: list[Room]) -> None:
+    facts = FACTS | {"quantization": "Q4_1", "num_params": 10**9}
+    memory = {**FACTS["memory"], "layers": [[600 << 20, 0, 1 << 15, 1 << 15, 0, 600 << 20, 10**9]]}
+    rooms.append(Room("a", 5 * GIB, 5 * GIB))
+    model = make_model()
+    make_version(model, facts=facts | {"memory": memory})
+    assert profile_of(model)["num_slots"] == 4
+    assert "weight_type" not in profile_of(model)
