@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from tests.live import CHAT_MODEL, EMBEDDING_MODEL, LiveLlamero
+from tests.llamero.api.described import check_if_described
 
 HI = [{"role": "user", "content": "Hi"}]
 
@@ -56,12 +57,13 @@ class RawClient:
         return connection
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """Send a request and read the answer."""
+        """Send a request and read the answer, which has to be one that the description knows."""
         connection = self.open(method, path, body, **headers)
         response = connection.getresponse()
         names = {name.lower(): value for name, value in response.getheaders()}
         answer = Answer(response.status, names, response.read())
         connection.close()
+        check_if_described(method, path, answer)
         return answer
 
     def post(self, path: str, **body: Any) -> Answer:

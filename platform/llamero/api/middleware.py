@@ -76,7 +76,10 @@ def _finish(
             _MESSAGES.get(status, "Something went wrong on the server."),
         )
         response = error_response(error, dialect_of(request.path))
-    if isinstance(response, HttpResponse) and status != 204:
+    if status == 204:
+        # Django names a type also where there is nothing.
+        response.headers.pop("Content-Type", None)
+    elif isinstance(response, HttpResponse):
         response["Content-Length"] = str(len(response.content))
     response[REQUEST_ID_HEADER] = request_id
     dialect = dialect_of(request.path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llamero.asgi import http_application
+from tests.llamero.api.described import check_if_described
 
 KEY = "llm_abcdefgh_0123456789012345678901234567890123456789"
 
@@ -51,8 +52,9 @@ class Exchange:
     """One request being served."""
 
     def __init__(self, method: str, url: str, body: bytes, headers: list[tuple[str, str]]) -> None:
+        self._url = url
         path, _, query = url.partition("?")
-        self.scope = {
+        self.scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
             "method": method,
@@ -72,8 +74,9 @@ class Exchange:
         self.task = asyncio.create_task(http_application(self.scope, self.incoming.get, self._send))
 
     async def finish(self) -> Answer:
-        """Wait for the whole answer."""
+        """Wait for the whole answer, which has to be one that the description knows."""
         await self.task
+        check_if_described(self.scope["method"], self._url, self.answer)
         return self.answer
 
     async def wait_for(self, text: bytes) -> None:

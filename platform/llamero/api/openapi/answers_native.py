@@ -1,6 +1,7 @@
 """The answers of llama-server's routes."""
 
 from llamero.api.openapi.shapes import (
+    ANYTHING,
     ANY_OBJECT,
     COUNT,
     FLAG,
@@ -43,7 +44,7 @@ COMPONENTS: dict[str, Schema] = {
         ),
         shape(_TOKEN | {"prob": NUMBER, "top_probs": list_of(shape(_TOKEN | {"prob": NUMBER}))}),
     ),
-    # Only what the request's ``response_fields`` name, where it has them.
+    # Only what the request's ``response_fields`` name, where it has them; they may be paths.
     "NativeCompletion": shape(
         {},
         _PLACE
@@ -62,7 +63,8 @@ COMPONENTS: dict[str, Schema] = {
             "timings": ref("Timings"),
         }
         | _PROBABILITIES,
-    ),
+    )
+    | {"patternProperties": {".+/.+": ANYTHING}},
     "NativeCompletions": either(ref("NativeCompletion"), list_of(ref("NativeCompletion"))),
     "NativeCompletionFrame": either(
         shape(

@@ -22,16 +22,12 @@ _FINISH = one_of("stop", "length", "tool_calls", "content_filter", "function_cal
 _TOKEN = {"id": COUNT, "token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
 _ENVELOPE = {"id": TEXT, "created": COUNT, "model": TEXT, "system_fingerprint": TEXT}
 _EXTRAS = {"timings": ref("Timings"), "prompt_progress": ref("PromptProgress")}
-_CALL = shape(
-    {"id": TEXT, "type": one_of("function"), "function": shape({"name": TEXT, "arguments": TEXT})}
-)
+_FUNCTION = shape({"name": TEXT, "arguments": TEXT})
+_FUNCTION_DELTA = shape({}, {"name": TEXT, "arguments": TEXT})
+_CALL = shape({"id": TEXT, "type": one_of("function"), "function": _FUNCTION})
 _CALL_DELTA = shape(
     {"index": COUNT},
-    {
-        "id": TEXT,
-        "type": one_of("function"),
-        "function": shape({}, {"name": TEXT, "arguments": TEXT}),
-    },
+    {"id": TEXT, "type": one_of("function"), "function": _FUNCTION_DELTA},
 )
 _PROMPT_LOGPROBS = list_of(
     or_null(map_of(shape({"logprob": NUMBER, "rank": or_null(COUNT), "decoded_token": TEXT})))
@@ -86,7 +82,11 @@ COMPONENTS: dict[str, Schema] = {
                                 "content": or_null(TEXT),
                                 "refusal": NOTHING,
                             },
-                            {"reasoning_content": TEXT, "tool_calls": list_of(_CALL)},
+                            {
+                                "reasoning_content": TEXT,
+                                "tool_calls": list_of(_CALL),
+                                "function_call": _FUNCTION,
+                            },
                         ),
                         "logprobs": or_null(ref("ChatLogprobs")),
                         "finish_reason": _FINISH,
@@ -112,6 +112,7 @@ COMPONENTS: dict[str, Schema] = {
                                 "content": or_null(TEXT),
                                 "reasoning_content": TEXT,
                                 "tool_calls": list_of(_CALL_DELTA),
+                                "function_call": _FUNCTION_DELTA,
                             },
                         ),
                         "logprobs": or_null(ref("ChatLogprobs")),

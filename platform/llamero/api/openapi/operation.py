@@ -11,7 +11,7 @@ from llamero.api.openapi.shapes import COUNT, TEXT, Schema
 class Operation:
     """One method of one view.
 
-    ``answer`` and ``event`` name components: of a whole answer, and of each event of a stream.
+    ``answer`` and ``event`` describe a whole answer, and each event of a stream.
     ``media_type`` is of an answer that is no JSON. With neither the answer is empty. ``form``
     is a body that is a form. ``error`` is what failures look like where the route's dialect does
     not say it.

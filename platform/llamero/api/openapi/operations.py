@@ -66,6 +66,20 @@ _NAMED = query("conv_id", "The name that the client chose.")
 _VERSION = header("anthropic-version", "Named by Anthropic's clients, who get its shapes.")
 _ANY_ERROR = either(ref("Error"), ref("AnthropicError"))
 _ANTHROPIC_POSTED = (_KEY, _VERSION)
+# What goes wrong once a stream has begun is its last event.
+_CHAT_EVENT = either(ref("ChatCompletionChunk"), ref("Error"))
+_NATIVE_CHAT_EVENT = either(ref("ChatCompletionChunk"), ref("NativeError"))
+_TEXT_EVENT = either(ref("CompletionChunk"), ref("Error"))
+_NATIVE_TEXT_EVENT = either(ref("NativeCompletionFrame"), ref("NativeError"))
+_RESUMED_EVENT = either(
+    ref("ChatCompletionChunk"),
+    ref("CompletionChunk"),
+    ref("NativeCompletionFrame"),
+    ref("MessageEvent"),
+    ref("ResponseEvent"),
+    ref("Error"),
+    ref("NativeError"),
+)
 
 TAGS = (
     _CHAT,
@@ -98,14 +112,14 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "Answer a conversation.",
         _CHAT,
         ref("ChatCompletion"),
-        ref("ChatCompletionChunk"),
+        _CHAT_EVENT,
         parameters=_STREAMED,
     ),
     (NativeChatView, "POST"): Operation(
         "Answer a conversation; the model need not be named.",
         _CHAT,
         ref("ChatCompletion"),
-        ref("ChatCompletionChunk"),
+        _NATIVE_CHAT_EVENT,
         parameters=(*_STREAMED, _MODEL),
     ),
     (MessagesView, "POST"): Operation(
@@ -175,21 +189,21 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         "Continue a prompt, or several.",
         _TEXT,
         ref("Completion"),
-        ref("CompletionChunk"),
+        _TEXT_EVENT,
         parameters=_STREAMED,
     ),
     (CompletionView, "POST"): Operation(
         "Continue a prompt, or several, as llama-server does.",
         _TEXT,
         ref("NativeCompletions"),
-        ref("NativeCompletionFrame"),
+        _NATIVE_TEXT_EVENT,
         parameters=(*_STREAMED, _MODEL),
     ),
     (InfillView, "POST"): Operation(
         "Fill a gap in a text.",
         _TEXT,
         ref("NativeCompletions"),
-        ref("NativeCompletionFrame"),
+        _NATIVE_TEXT_EVENT,
         parameters=(*_STREAMED, _MODEL),
     ),
     (EmbeddingsView, "POST"): Operation(
@@ -353,7 +367,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     (RunEventsView, "GET"): Operation(
         "Go on with a resumable stream, in the shape it began in.",
         _RUNS,
-        event=TEXT,
+        event=_RESUMED_EVENT,
         parameters=(
             _LAST_EVENT,
             query("starting_after", "The same; the header wins."),
@@ -363,7 +377,7 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     (ConversationStreamView, "GET"): Operation(
         "Tell the last stream of a conversation again.",
         _RUNS,
-        event=TEXT,
+        event=_RESUMED_EVENT,
         parameters=(
             _NAMED,
             query("from", "How many bytes of it the client has.", COUNT),
