@@ -1,8 +1,8 @@
 """The answers of llama-server's routes."""
 
 from llamero.api.openapi.shapes import (
-    ANYTHING,
     ANY_OBJECT,
+    ANYTHING,
     COUNT,
     FLAG,
     INTEGER,
