@@ -112,9 +112,10 @@ async def review_owners(owners: frozenset[str]) -> frozenset[str]:
     """Forget what is remembered of owners, and give those that may call no more.
 
     ``settings.OWNER_REVIEW``: the data plane's connection asks while they have something open.
+    While the database is out of reach this raises, and what is remembered goes on to count.
     """
-    recent_callers.forget(lambda caller: caller.owner in owners)
     lost: frozenset[str] = await database_sync_to_async(_find_lost)(owners)
+    recent_callers.forget(lambda caller: caller.owner in owners)
     return lost
 
 

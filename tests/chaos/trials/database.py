@@ -7,10 +7,20 @@ from tests.chaos.lab import Lab, open_lab
 from tests.chaos.tally import Tally
 from tests.chaos.traffic import ask, is_right, make_body, make_prompt
 from tests.chaos.trial import Size, Trial
+from tests.gateways import GatewayHome
 
 ANSWER_SECONDS = 5.0
 NUM_STREAMS = 8
 LONG, SHORT = 800, 20
+KEYS_PROGRAM = """
+import django
+django.setup()
+from django.contrib.auth.models import User
+from llamero.accounts.services import issue_api_key
+user = User.objects.get()
+for number in range({count}):
+    print(issue_api_key(user=user, name=f"stranger {{number}}").secret_text)
+"""
 
 
 async def lose_database(tally: Tally, size: Size) -> None:
@@ -18,8 +28,10 @@ async def lose_database(tally: Tally, size: Size) -> None:
     async with open_lab() as lab:
         ports = [gateway.port for gateway in lab.start_gateways(2)]
         assert lab.home is not None
-        known, unknown, folder = lab.home.key(), lab.home.key("other-key"), lab.home.folder
-        for number in range(size.rounds):
+        known, folder = lab.home.key(), lab.home.folder
+        # One for each round: who was served since the last is known.
+        strangers = await asyncio.to_thread(_make_keys, lab.home, size.rounds)
+        for number, unknown in enumerate(strangers):
             prompts = [make_prompt(100 * number + one) for one in range(NUM_STREAMS)]
             asked = [
                 asyncio.create_task(ask(ports[0], known, make_body(prompt, LONG)))
@@ -45,6 +57,10 @@ async def lose_database(tally: Tally, size: Size) -> None:
                 back = await ask(port, key, make_body(prompts[0], SHORT))
                 tally.judge(is_right(back, prompts[0], SHORT), f"{back.status} when it was back")
             await asyncio.sleep(1.5)
+
+
+def _make_keys(home: GatewayHome, count: int) -> list[str]:
+    return home.run_program(KEYS_PROGRAM.format(count=count)).split()
 
 
 async def _judge_known(lab: Lab, port: int, key: str, tally: Tally) -> None:

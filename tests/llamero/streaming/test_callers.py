@@ -8,12 +8,13 @@ from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db import OperationalError
 from pytest_django import Settings
 
-from llamero.accounts import wrong_keys
+from llamero.accounts import selectors, wrong_keys
 from llamero.accounts.models import TokenIssuer
 from llamero.accounts.scopes import Scope
-from llamero.accounts.selectors import recent_callers, review_owners
+from llamero.accounts.selectors import find_caller, recent_callers, review_owners
 from llamero.accounts.services import IssuedKey, issue_api_key, revoke_api_keys
 from llamero.streaming import consumer
 from tests.llamero.accounts.tokens.conftest import make_issuer
@@ -211,6 +212,22 @@ async def test_revoking_a_key_ends_its_running_chats(
     assert last["error"]["code"] == "key_revoked"
     assert await watched.receive_output(timeout=5) == {"type": "websocket.close", "code": 4401}
     await until(lambda: dispatcher.streams[0].is_closed)
+
+
+async def test_who_was_known_counts_while_nobody_can_be_asked(
+    issued: IssuedKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = await sync_to_async(find_caller)(issued.secret_text)
+    assert caller is not None
+
+    def fail(*_: object) -> None:
+        raise OperationalError("out of reach")
+
+    monkeypatch.setattr(selectors, "_find_lost", fail)
+    with pytest.raises(OperationalError):
+        await review_owners(frozenset({caller.owner}))
+    monkeypatch.setattr(selectors, "_read_caller", fail)
+    assert await sync_to_async(find_caller)(issued.secret_text) == caller
 
 
 async def test_revoking_a_key_closes_sockets_that_do_nothing(
