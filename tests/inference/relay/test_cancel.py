@@ -32,7 +32,7 @@ async def test_a_running_job_is_told_to_its_replica_and_kept_until_it_ends(clien
     with CancelInbox(client, "chat-1") as inbox:
         assert inbox.listen(0.05) == ()
         await gateway.cancel([job.id], is_abandoned=False)
-        assert inbox.listen(2) == (job.id,)
+        assert inbox.listen(4) == (job.id,)
         assert inbox.pending() == (job.id,)
         EventWriter(client).write([(job.id, 1, 1, DONE)])
         assert inbox.pending() == ()

@@ -1,7 +1,6 @@
 """Connections that died without a word cost one call, however many of them lay idle."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -23,8 +22,11 @@ def link(broker, tmp_path):
 def test_threads_lose_one_call(link):
     with connect(link.url) as redis:
         redis.connection_pool.connection_kwargs["socket_timeout"] = SECONDS
-        with ThreadPoolExecutor(NUM_CONNECTIONS) as pool:
-            list(pool.map(lambda _: redis.blpop("none", 0.1), range(NUM_CONNECTIONS)))
+        pool = redis.connection_pool
+        for connection in [pool.get_connection() for _ in range(NUM_CONNECTIONS)]:
+            connection.send_command("PING")
+            assert connection.read_response()
+            pool.release(connection)
         assert link.drop(refuses=False) == NUM_CONNECTIONS
         with pytest.raises(UNREACHABLE):
             redis.ping()
@@ -35,7 +37,11 @@ def test_threads_lose_one_call(link):
 async def test_an_event_loop_loses_one_call(link):
     async with connect_async(link.url) as redis:
         redis.connection_pool.connection_kwargs["socket_timeout"] = SECONDS
-        await asyncio.gather(*(redis.blpop("none", 0.1) for _ in range(NUM_CONNECTIONS)))
+        pool = redis.connection_pool
+        for connection in [await pool.get_connection() for _ in range(NUM_CONNECTIONS)]:
+            await connection.send_command("PING")
+            assert await connection.read_response()
+            await pool.release(connection)
         assert link.drop(refuses=False) == NUM_CONNECTIONS
         with pytest.raises(UNREACHABLE):
             await redis.ping()

@@ -6,12 +6,11 @@ from inference.protocol.nodes import NodeStatus
 from inference.protocol.replicas import ModelKind, ReplicaSpec, ReplicaState
 from inference.protocol.text import Detokenize, Detokenized, TextReply, TextRequest
 from inference.relay.desired import DesiredState
-from inference.relay.frames import decode_message
-from inference.relay.keys import REPLICAS, gateway_channel
+from inference.relay.keys import REPLICAS
 from inference.relay.mailbox import WakeInbox
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.text_lane import TextLane
-from tests.inference.relay.fakes import make_status
+from tests.inference.relay.fakes import Ear, make_status
 
 
 async def test_replicas_are_listed_by_deployment(client, gateway):
@@ -30,17 +29,18 @@ async def test_who_was_silent_for_a_while_can_be_told_before_its_lease_ends(clie
     registry, silent = ReplicaRegistry(client), make_status("a")
     registry.beat(silent)
     registry.beat(beating := make_status("b"))
-    client.zincrby(REPLICAS, -2, "a")
-    assert await gateway.replicas() == (silent, beating)
-    assert await gateway.replicas(silent_seconds=1) == (beating,)
+    client.zincrby(REPLICAS, -60, "a")
+    assert await gateway.replicas(silent_seconds=90) == (silent, beating)
+    assert await gateway.replicas(silent_seconds=30) == (beating,)
 
 
 def test_a_lease_runs_five_seconds_and_longer_while_it_loads(client):
     registry = ReplicaRegistry(client)
-    registry.beat(make_status("a", state=ReplicaState.LOADING))
-    assert 14000 < client.pttl("lm:rep:a") <= 15000
-    registry.beat(make_status("a"))
-    assert 4000 < client.pttl("lm:rep:a") <= 5000
+    for state, seconds in ((ReplicaState.LOADING, 15), (ReplicaState.READY, 5)):
+        began = time.monotonic()
+        registry.beat(make_status("a", state=state))
+        left = client.pttl("lm:rep:a") / 1000
+        assert seconds - (time.monotonic() - began) - 0.01 < left <= seconds
 
 
 def test_a_node_is_woken_when_its_specs_change_only(client):
@@ -52,7 +52,7 @@ def test_a_node_is_woken_when_its_specs_change_only(client):
     with WakeInbox(client, "here") as inbox:
         assert inbox.listen(0.05) == ()
         assert state.publish("here", (spec,))
-        assert inbox.listen(2) == ("changed",)
+        assert inbox.listen(4) == ("changed",)
         assert not state.publish("here", (spec,))
         assert inbox.listen(0.05) == ()
     assert state.read("here") == (spec,)
@@ -73,22 +73,19 @@ async def test_a_question_reaches_a_replica_and_its_answer_the_gateway(client, g
     late = TextRequest(
         id="1", gateway="gw", deadline=time.time() - 1, question=Detokenize(tokens=())
     )
-    fresh = TextRequest(id="2", gateway="gw", deadline=time.time() + 9, question=late.question)
+    fresh = TextRequest(id="2", gateway="gw", deadline=time.time() + 600, question=late.question)
     await gateway.ask("chat", late)
     await gateway.ask("chat", fresh)
     assert lane.take(1) == fresh
-    with client.pubsub(ignore_subscribe_messages=True) as pubsub:
-        pubsub.subscribe(gateway_channel("gw"))
-        pubsub.get_message(timeout=1)
-        lane.reply(fresh, Detokenized(text="hi"))
-        message = pubsub.get_message(timeout=2)
-    assert decode_message(message["data"]) == TextReply(id="2", answer=Detokenized(text="hi"))
+    ear = Ear(client)
+    lane.reply(fresh, Detokenized(text="hi"))
+    assert ear.hear() == TextReply(id="2", answer=Detokenized(text="hi"))
 
 
 async def test_a_replica_that_ends_leaves_questions_to_others(client, gateway):
     ReplicaRegistry(client).beat(make_status())
     lane, other = TextLane(client, "chat", "chat-1"), TextLane(client, "chat", "chat-2")
-    question, deadline = Detokenize(tokens=()), time.time() + 9
+    question, deadline = Detokenize(tokens=()), time.time() + 600
     requests = [
         TextRequest(id=name, gateway="gw", deadline=deadline, question=question) for name in "12"
     ]

@@ -14,6 +14,7 @@ from tests.inference.relay.fakes import DONE, make_job, make_status
 
 NUM_SLOTS = 4
 NAMES = ("chat-1", "chat-2")
+PATIENCE = 100.0
 _rng = random.Random(4)
 
 
@@ -41,6 +42,12 @@ async def warm_up(client, gateway, jobs, prompt):
     assert jobs.take(admission.ticket_for, finished=job.id) is None
     home = admission.ticket_for
     return home, next(name for name in NAMES if name != home)
+
+
+def make_patient(client, job):
+    """Have a job be left to its replica for longer than any test takes."""
+    assert float(client.hget(keys.job_key(job.id), "hold")) > 0
+    client.hset(keys.job_key(job.id), "hold", PATIENCE)
 
 
 async def fill(gateway, jobs, replica):
@@ -110,9 +117,10 @@ async def test_an_idle_slot_leaves_a_job_to_its_replica_for_a_moment_only(client
     await fill(gateway, jobs, other)
     job, admission = await submit(gateway, prompt)
     assert admission.ticket_for == ""
+    make_patient(client, job)
     assert jobs.take(other) is NOT_YET
     assert jobs.take(other) is NOT_YET
-    client.hset(keys.job_key(job.id), "passed", time.time() - 0.3)
+    client.hset(keys.job_key(job.id), "passed", time.time() - PATIENCE)
     assert jobs.take(other).job == job
 
 
@@ -133,12 +141,13 @@ async def test_a_slot_with_other_work_leaves_it_longer_but_not_for_ever(client, 
     await fill(gateway, jobs, home)
     await fill(gateway, jobs, other)
     warm, _ = await submit(gateway, prompt)
+    make_patient(client, warm)
     cold = [(await submit(gateway, make_prompt(20)))[0] for _ in range(2)]
     assert jobs.take(other).job == cold[0]
-    client.hset(keys.job_key(warm.id), "passed", time.time() - 1)
+    client.hset(keys.job_key(warm.id), "passed", time.time() - 4 * PATIENCE)
     assert jobs.take(other).job == cold[1]
     cold.append((await submit(gateway, make_prompt(20)))[0])
-    client.hset(keys.job_key(warm.id), "passed", time.time() - 3)
+    client.hset(keys.job_key(warm.id), "passed", time.time() - 8 * PATIENCE)
     assert jobs.take(other).job == warm
 
 

@@ -5,13 +5,12 @@ import signal
 import pytest
 
 from inference.protocol.events import Tokens, decode_event
-from inference.relay.frames import decode_message
-from inference.relay.keys import events_key, gateway_channel
+from inference.relay.keys import events_key
 from inference.relay.reaper import ReplicaEnd, reap
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
-from tests.inference.relay.fakes import DONE, make_job, make_status, make_token
+from tests.inference.relay.fakes import DONE, Ear, make_job, make_status, make_token
 
 
 @pytest.fixture
@@ -27,13 +26,10 @@ def kept(client, job) -> list[tuple[bytes, object]]:
 
 
 async def test_a_step_is_stored_and_told_to_its_gateway_in_one_message(client, job):
-    with client.pubsub(ignore_subscribe_messages=True) as pubsub:
-        pubsub.subscribe(gateway_channel("gw"))
-        pubsub.get_message(timeout=1)
-        rows = [(job.id, 1, 1, make_token(1)), (job.id, 1, 2, make_token(2))]
-        assert EventWriter(client).write(rows) == ()
-        message = pubsub.get_message(timeout=2)
-    assert decode_message(message["data"]) == [
+    ear = Ear(client)
+    rows = [(job.id, 1, 1, make_token(1)), (job.id, 1, 2, make_token(2))]
+    assert EventWriter(client).write(rows) == ()
+    assert ear.hear() == [
         (job.id, 1, make_token(1)),
         (job.id, 2, make_token(2)),
     ]

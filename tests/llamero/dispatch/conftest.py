@@ -17,6 +17,7 @@ from llamero.dispatch import wakening
 from llamero.dispatch.dispatcher import Dispatcher
 from tests.inference.relay.broker import Broker
 from tests.inference.relay.fakes import make_status
+from tests.processes import PATIENCE_SECONDS
 
 
 class Replica:
@@ -76,4 +77,4 @@ async def dispatcher(
 ) -> AsyncIterator[Dispatcher]:
     dispatcher = Dispatcher(broker.url, publish_ticket=tickets.append)
     yield dispatcher
-    await asyncio.wait_for(dispatcher.close(), 5)
+    await asyncio.wait_for(dispatcher.close(), PATIENCE_SECONDS)

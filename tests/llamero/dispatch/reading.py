@@ -1,10 +1,11 @@
 """How tests read a job's stream: by waiting for what arrives."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from inference.protocol.events import TERMINAL, Event
 from llamero.dispatch import JobStream
+from tests.processes import PATIENCE_SECONDS
 
 
 async def follow(stream: JobStream) -> AsyncIterator[Event]:
@@ -22,5 +23,12 @@ async def follow(stream: JobStream) -> AsyncIterator[Event]:
 
 async def read(stream: JobStream) -> list[Event]:
     """Give all events of a stream, waiting for its end."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return [event async for event in follow(stream)]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return when the condition holds."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not condition():
+            await asyncio.sleep(0.005)

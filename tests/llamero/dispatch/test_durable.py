@@ -15,13 +15,14 @@ from tests.inference.relay.fakes import DONE, make_token
 from tests.inference.relay.test_reaper import sweep_for_long
 from tests.llamero.dispatch.reading import follow, read
 from tests.llamero.dispatch.test_streams import submit
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture
 async def other_gateway(broker):
     dispatcher = Dispatcher(broker.url, publish_ticket=lambda deployment: None)
     yield dispatcher
-    await asyncio.wait_for(dispatcher.close(), 5)
+    await asyncio.wait_for(dispatcher.close(), PATIENCE_SECONDS)
 
 
 async def test_it_is_read_whole_from_another_gateway(dispatcher, other_gateway, replica):

@@ -2,20 +2,25 @@
 
 import asyncio
 import signal
-import time
 
 import pytest
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import Detokenize
-from inference.relay.keys import replica_key
+from inference.relay import gateway
+from inference.relay.keys import LEASE_SECONDS, REPLICAS, replica_key
 from inference.relay.reaper import sweep
 from llamero.dispatch import watcher
-from llamero.dispatch.dispatcher import Dispatcher
+from llamero.dispatch.dispatcher import LINK_SECONDS, Dispatcher
 from tests.inference.relay.fakes import DONE, make_job, make_token
 from tests.llamero.dispatch.conftest import Replica
-from tests.llamero.dispatch.reading import follow, read
+from tests.llamero.dispatch.reading import follow, read, until
 from tests.llamero.dispatch.test_streams import submit
+from tests.processes import PATIENCE_SECONDS
+
+
+def test_calls_that_hang_are_given_up_in_time_for_three_seconds():
+    assert max(gateway.CALL_SECONDS, LINK_SECONDS) <= 2.5
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -35,9 +40,10 @@ async def test_a_restart_in_mid_stream_costs_no_event(broker, dispatcher, replic
     await again.close()
 
 
-async def test_a_paused_server_is_an_error_within_three_seconds(broker, dispatcher, replica):
+async def test_a_paused_server_is_soon_an_error(broker, dispatcher, replica, monkeypatch):
     job_stream = await submit(dispatcher)
     job = replica.take()
+    monkeypatch.setattr(gateway, "CALL_SECONDS", 0.5)
     broker.send_signal(signal.SIGSTOP)
     try:
         calls = [
@@ -45,23 +51,22 @@ async def test_a_paused_server_is_an_error_within_three_seconds(broker, dispatch
             dispatcher.ask("chat", Detokenize(tokens=(1,))),
             *(dispatcher.facts("chat") for _ in range(3)),
         ]
-        began = time.monotonic()
-        results = await asyncio.gather(*calls, return_exceptions=True)
-        assert time.monotonic() - began < 3
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            results = await asyncio.gather(*calls, return_exceptions=True)
     finally:
         broker.send_signal(signal.SIGCONT)
+    monkeypatch.undo()
     assert [error.code for error in results] == [ErrorCode.BROKER_UNAVAILABLE] * 5
     replica.beat()
     replica.write(job, 1, make_token(1), DONE)
     assert await read(job_stream) == [make_token(1), DONE]
-    async with asyncio.timeout(5):
-        while len(replica.waiting):  # the job whose submission timed out is taken back
-            await asyncio.sleep(0.02)
+    # The job whose submission timed out is taken back.
+    await until(lambda: not len(replica.waiting))
 
 
-async def test_a_server_that_is_down_is_an_error_within_three_seconds(tmp_path):
+async def test_a_server_that_is_down_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("llamero.dispatch.dispatcher.LINK_SECONDS", 0.3)
     dispatcher = Dispatcher(f"unix://{tmp_path}/none", publish_ticket=print)
-    began = time.monotonic()
     for call in (
         dispatcher.submit(make_job(gateway=dispatcher.gateway_id), max_queue=8),
         dispatcher.ask("chat", Detokenize(tokens=(1,))),
@@ -71,11 +76,17 @@ async def test_a_server_that_is_down_is_an_error_within_three_seconds(tmp_path):
         with pytest.raises(EngineError) as caught:
             await call
         assert caught.value.code is ErrorCode.BROKER_UNAVAILABLE
-    assert time.monotonic() - began < 6
     await dispatcher.close()
 
 
-async def test_lost_data_is_an_end_and_not_a_wait(dispatcher, replica):
+@pytest.fixture
+def alarm(monkeypatch):
+    """Gateways that soon suspect the worst."""
+    monkeypatch.setattr(watcher, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(watcher, "SUSPECT_SECONDS", 0.5)
+
+
+async def test_lost_data_is_an_end_and_not_a_wait(dispatcher, replica, alarm):
     job_stream = await submit(dispatcher)
     job = replica.take()
     replica.write(job, 1, make_token(1))
@@ -85,14 +96,14 @@ async def test_lost_data_is_an_end_and_not_a_wait(dispatcher, replica):
 
 
 async def test_another_replica_goes_on_for_a_lost_one_without_any_sweeper(
-    dispatcher, replica, tickets
+    dispatcher, replica, tickets, alarm
 ):
     job_stream = await submit(dispatcher)
     job = replica.take()
     replica.write(job, 1, make_token(1))
     replica.redis.delete(replica_key("chat-1"))
     other = Replica(replica.redis, "chat-2")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not len(replica.waiting) or len(tickets) < 2:
             other.beat()
             await asyncio.sleep(0.05)
@@ -109,10 +120,13 @@ async def test_a_pause_longer_than_a_lease_costs_no_job_of_a_live_replica(
 ):
     job_stream = await submit(dispatcher)
     job = replica.take()
+    # A lease that is about to end.
+    replica.redis.expire(replica_key("chat-1"), 1)
+    replica.redis.zincrby(REPLICAS, 1 - LEASE_SECONDS, "chat-1")
     sweep(replica.redis)
     broker.send_signal(signal.SIGSTOP)
     try:
-        await asyncio.sleep(6)
+        await asyncio.sleep(3)
     finally:
         broker.send_signal(signal.SIGCONT)
     assert sweep(replica.redis).queued_jobs == ()

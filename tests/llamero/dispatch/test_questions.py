@@ -7,11 +7,19 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.text import Detokenize, Detokenized, Refused
 from llamero.dispatch import questions, wakening
+from tests.processes import PATIENCE_SECONDS
 
 
 async def answer_one(replica, answer):
-    request = await asyncio.to_thread(replica.lane.take, 3)
-    replica.lane.reply(request, answer)
+    replica.lane.reply(await take(replica), answer)
+
+
+async def take(replica):
+    """Wait for a question."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (request := await asyncio.to_thread(replica.lane.take, 1)) is None:
+            pass
+    return request
 
 
 async def test_a_question_is_answered(dispatcher, replica):
@@ -37,10 +45,10 @@ async def test_silence_is_an_error_after_the_timeout(dispatcher, replica):
 
 async def test_it_is_asked_again_when_the_replicas_went_with_it(dispatcher, replica, monkeypatch):
     monkeypatch.setattr(questions, "CHECK_SECONDS", 0.02)
-    monkeypatch.setattr(wakening, "UNCONTROLLED_SECONDS", 5.0)
+    monkeypatch.setattr(wakening, "UNCONTROLLED_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(wakening, "LOOK_SECONDS", 0.02)
     asking = asyncio.create_task(dispatcher.ask("chat", Detokenize(tokens=(1,)), timeout=60))
-    assert await asyncio.to_thread(replica.lane.take, 3) is not None
+    await take(replica)
     replica.redis.zrem("lm:ready:chat", "chat-1")
     await asyncio.sleep(0.3)
     assert not asking.done()

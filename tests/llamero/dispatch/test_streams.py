@@ -12,7 +12,8 @@ from inference.relay.keys import events_key, gateway_channel
 from llamero.dispatch import get_dispatcher, stream, tickets, watcher
 from tests.inference.relay.fakes import DONE, make_job, make_token
 from tests.llamero.dispatch.conftest import Replica
-from tests.llamero.dispatch.reading import read
+from tests.llamero.dispatch.reading import read, until
+from tests.processes import PATIENCE_SECONDS
 
 
 async def submit(dispatcher, **changes):
@@ -22,9 +23,7 @@ async def submit(dispatcher, **changes):
 
 async def settle(redis, job_id):
     """Wait until the keys of a job are gone."""
-    async with asyncio.timeout(5):
-        while redis.keys(f"*{job_id}"):
-            await asyncio.sleep(0.01)
+    await until(lambda: not redis.keys(f"*{job_id}"))
 
 
 async def test_events_arrive_in_order_and_the_stream_ends(dispatcher, replica, tickets):
@@ -43,9 +42,7 @@ async def test_others_are_woken_where_a_free_replica_does_not_take_its_job(
     monkeypatch.setattr(watcher, "START_SECONDS", 0.02)
     Replica(replica.redis, "chat-2").beat()
     job_stream = await submit(dispatcher)
-    async with asyncio.timeout(5):
-        while len(tickets) < 2:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(tickets) >= 2)
     assert set(tickets) == {"chat-1", "chat-2"}
     await job_stream.close()
 
@@ -106,7 +103,7 @@ async def test_cancelling_a_running_job_tells_the_replica_and_reads_to_the_end(d
     job = replica.take()
     replica.inbox.listen(0.01)
     await job_stream.cancel()
-    assert await asyncio.to_thread(replica.inbox.listen, 2) == (job,)
+    assert await asyncio.to_thread(replica.inbox.listen, 4) == (job,)
     replica.write(job, 1, DONE)
     assert await read(job_stream) == [DONE]
 
@@ -124,9 +121,7 @@ async def test_closing_before_the_end_stops_the_job_and_leaves_no_key(dispatcher
     job = replica.take()
     await job_stream.close()
     await job_stream.close()
-    async with asyncio.timeout(2):
-        while replica.inbox.pending() != (job,):
-            await asyncio.sleep(0.01)
+    await until(lambda: replica.inbox.pending() == (job,))
     replica.write(job, 1, make_token(1), DONE)
     assert replica.redis.keys(f"*{job}") == []
 
@@ -141,23 +136,22 @@ async def test_a_submitter_that_leaves_at_any_moment_leaves_no_job(dispatcher, r
             await task.result().close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    async with asyncio.timeout(5):
-        while len(replica.waiting) or dispatcher._streams:
-            await asyncio.sleep(0.01)
+    await until(lambda: not len(replica.waiting) and not dispatcher._streams)
 
 
-async def test_a_job_ends_at_its_deadline_even_if_nobody_ends_it(dispatcher, replica):
-    deadline = time.time() + 0.3
-    job_stream = await submit(dispatcher, deadline=deadline)
+async def test_a_job_ends_at_its_deadline_even_if_nobody_ends_it(dispatcher, replica, monkeypatch):
+    job_stream = await submit(dispatcher, deadline=time.time() + 600)
     replica.take()
+    await asyncio.sleep(2 * watcher.TICK_SECONDS)
+    assert not job_stream.is_ended
+    monkeypatch.setattr(watcher, "DEADLINE_SLACK_SECONDS", -600)
     [end] = await read(job_stream)
     assert end.code == ErrorCode.DEADLINE_EXCEEDED
-    assert time.time() < deadline + 1.5
 
 
 async def test_a_waiting_job_whose_ticket_was_lost_gets_another(dispatcher, replica, tickets):
     await submit(dispatcher)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while len(tickets) < 2:
             replica.beat()
             await asyncio.sleep(0.1)
@@ -206,7 +200,7 @@ async def test_a_listener_takes_everything_without_a_task_of_its_own(
     events = [*(make_token(number) for number in range(1, 101)), DONE]
     replica.write(job, 1, *events)
     taken = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not job_stream.is_finished:
             await woken.wait()
             woken.clear()
