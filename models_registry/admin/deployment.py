@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat, pluralize
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
@@ -16,14 +16,16 @@ from unfold.decorators import action, display
 from inference.protocol.replicas import ModelKind
 from models_registry.admin.adapter import AdapterInline
 from models_registry.admin.confirmed import ConfirmedSteps, Step
-from models_registry.admin.deployment_fields import FIELDSETS
+from models_registry.admin.deployment_fields import FIELDSETS, SEEN_FIELDSETS
 from models_registry.admin.deployment_filters import NeedsAttention
 from models_registry.admin.deployment_form import DeploymentForm
 from models_registry.admin.deployment_steps import list_deployment_steps
 from models_registry.admin.labels import show_state
-from models_registry.admin.memory_panel import show_live_memory, show_memory
+from models_registry.admin.live_panel import PANELS, show_live
+from models_registry.admin.memory_panel import show_memory
 from models_registry.admin.model_first import choose_model_first, propose_name
 from models_registry.admin.removal import remove_files_after_commit
+from models_registry.admin.shares import describe_split, show_split, with_split
 from models_registry.admin.size_field import SizeField
 from models_registry.models import Deployment, Model, ModelVersion, VersionState
 from models_registry.models.profile import PROFILE_FIELDS
@@ -50,6 +52,7 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         "state_label",
         "reason",
         "replicas_shown",
+        "requests_share",
         "num_slots",
         "total_memory",
     )
@@ -58,7 +61,7 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     list_per_page = 50
     show_full_result_count = False
     search_fields = ("slug", "model__slug", "model__title", "reason")
-    readonly_fields = ("memory",)
+    readonly_fields = ("memory", "split", "memory_now", "split_now")
     # Boxes that search: a list of thousands would take seconds to draw.
     autocomplete_fields = ("model", "draft_version")
     actions = ("enable", "drain", "disable", "restart")
@@ -99,9 +102,14 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         return response
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Deployment]:
-        """Take along what the estimates need."""
+        """Take along what the estimates need, and how requests are split."""
         deployments: QuerySet[Deployment] = super().get_queryset(request)
-        return with_parts(deployments)
+        return with_split(with_parts(deployments))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show panels that follow what is typed to those alone who may change something."""
+        may_change = self.has_change_permission(request, obj) if obj else True
+        return self.fieldsets if may_change else SEEN_FIELDSETS
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix the name (its queue hangs on it) and the model once the deployment exists."""
@@ -177,28 +185,50 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         estimate = estimate_deployment(deployment)
         return "unknown" if estimate is None else f"up to {filesizeformat(estimate.most_bytes)}"
 
+    @display(description="Requests")  # type: ignore[untyped-decorator]
+    def requests_share(self, deployment: Deployment) -> str:
+        """Show how much of its model's requests it gets."""
+        return describe_split(deployment)
+
     @display(description="Memory per replica")  # type: ignore[untyped-decorator]
     def memory(self, deployment: Deployment) -> SafeString:
         """Show what a replica takes and where it fits; the page asks again when values change."""
-        url = reverse("admin:models_registry_deployment_memory")
-        return show_live_memory(deployment, url)
+        return show_live(deployment, "memory", reverse("admin:models_registry_deployment_panel"))
+
+    @display(description="Memory per replica")  # type: ignore[untyped-decorator]
+    def memory_now(self, deployment: Deployment) -> SafeString:
+        """Show it to who may change nothing."""
+        return show_memory(deployment)
+
+    @display(description="Of the model's requests")  # type: ignore[untyped-decorator]
+    def split(self, deployment: Deployment) -> SafeString:
+        """Show what the shares come to; the page asks again when values change."""
+        return show_live(deployment, "split", reverse("admin:models_registry_deployment_panel"))
+
+    @display(description="Of the model's requests")  # type: ignore[untyped-decorator]
+    def split_now(self, deployment: Deployment) -> SafeString:
+        """Show it to who may change nothing."""
+        return show_split(deployment)
 
     def get_urls(self) -> list[URLPattern]:
         """Add the address that judges the values of an open form."""
-        name = "models_registry_deployment_memory"
+        name = "models_registry_deployment_panel"
         view = self.admin_site.admin_view(self.judge_values)
         urls: list[URLPattern] = super().get_urls()
-        return [path("memory/", view, name=name), *urls]
+        return [path("panel/", view, name=name), *urls]
 
     def judge_values(self, request: HttpRequest) -> HttpResponse:
-        """Show the memory of a deployment with the values sent, without saving them."""
+        """Show a panel of a deployment with the values sent, without saving them."""
+        show = PANELS.get(request.GET.get("panel", ""))
+        if show is None:
+            raise Http404
         pk = request.POST.get("deployment", "")
         known = self.get_object(request, pk) if pk.isdecimal() else None
         if not (self.has_change_permission(request) or self.has_add_permission(request)):
             raise PermissionDenied
         form = self.get_form(request, known, change=known is not None)(request.POST, instance=known)
         form.is_valid()  # what is valid of it is on the instance now
-        return HttpResponse(show_memory(form.instance))
+        return HttpResponse(show(form.instance))
 
     @action(description="Load", permissions=["change"])  # type: ignore[untyped-decorator]
     def enable(self, request: HttpRequest, deployments: QuerySet[Deployment]) -> None:

@@ -1,5 +1,7 @@
 """The form of a deployment, topic by topic: what everybody decides first, the rest folded up."""
 
+from typing import Any
+
 FOLDED = ("collapse",)
 
 BASICS = (
@@ -23,7 +25,7 @@ REQUESTS = (
     {
         "classes": FOLDED,
         "fields": (
-            "share",
+            ("share", "split"),
             ("max_queue", "max_queue_per_key", "job_timeout_seconds"),
             "target_ttft_seconds",
             "is_context_shifting",
@@ -106,3 +108,13 @@ MACHINE = (
     },
 )
 FIELDSETS = (BASICS, REQUESTS, DEFAULTS, MEMORY, SPEED, VECTORS, MACHINE)
+
+
+def _as_seen(fieldset: Any) -> Any:
+    """Give a topic for those who may change nothing: its panels stay as they are."""
+    name, options = fieldset
+    return name, options | {"fields": tuple(_SEEN.get(one, one) for one in options["fields"])}
+
+
+_SEEN: dict[Any, Any] = {"memory": "memory_now", ("share", "split"): ("share", "split_now")}
+SEEN_FIELDSETS = tuple(_as_seen(one) for one in FIELDSETS)

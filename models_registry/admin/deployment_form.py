@@ -14,7 +14,7 @@ class DeploymentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Media:
         css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
-        js = ("models_registry/memory_panel.js", "models_registry/live_part.js")
+        js = ("models_registry/live_panel.js", "models_registry/live_part.js")
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]

@@ -30,12 +30,6 @@ class NodeFit:
     devices: tuple[DeviceMemory, ...]
 
 
-def show_live_memory(deployment: Deployment, url: str) -> SafeString:
-    """Wrap the panel for the script that asks ``url`` again when a value of the form changes."""
-    context = {"panel": show_memory(deployment), "url": url, "deployment": deployment}
-    return render_to_string("models_registry/live_memory.html", context)
-
-
 def show_memory(deployment: Deployment) -> SafeString:
     """Lay out what a replica takes, part by part, and how each node is off."""
     if not deployment.model_id:

@@ -7,6 +7,7 @@ from inference.protocol.replicas import ModelKind
 from models_registry.admin.confirmed import Step
 from models_registry.admin.labels import list_facts
 from models_registry.admin.memory_table import tabulate_memory
+from models_registry.admin.shares import split_between
 from models_registry.admin.version_steps import list_model_steps, list_version_steps
 from models_registry.markdown import render_markdown
 from models_registry.models import Deployment, Model, ModelVersion
@@ -29,7 +30,7 @@ class DeploymentRow:
 
     deployment: Deployment
     version: ModelVersion | None
-    percent: int
+    requests: str
 
 
 def describe_model(model: Model, *, may_change: bool) -> dict[str, Any]:
@@ -70,13 +71,8 @@ def _list_deployments(model: Model, current: ModelVersion | None) -> list[Deploy
     deployments = list(model.deployments.select_related("pinned_version").order_by("slug"))
     for deployment in deployments:
         deployment.model = model
-    serving = [one for one in deployments if one.enabled and not one.is_draining]
-    total = sum(one.share for one in serving)
+    split = split_between(deployments)
     return [
-        DeploymentRow(
-            one,
-            one.pinned_version or current,
-            round(100 * one.share / total) if one in serving and total else 0,
-        )
+        DeploymentRow(one, one.pinned_version or current, split.describe(one))
         for one in deployments
     ]

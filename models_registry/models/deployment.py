@@ -59,9 +59,11 @@ class Deployment(ProfileColumns, RequestDefaultColumns):
         "share of requests",
         default=1,
         validators=between(0, 1000),
-        help_text="How much of the model's requests it takes, in relation to the model's other "
+        help_text="Not per cent, but a number in relation to those of the model's other "
         "deployments: with 9 and 1, one of ten callers goes to the second. A caller or a "
-        "conversation stays where it is. 0: it stands by, and serves when the others cannot.",
+        "conversation stays where it is. 0: it stands by, and serves when the others cannot. A "
+        "model's first deployment begins with 1, further ones with 0: nothing changes before you "
+        "say so.",
     )
     is_draining = models.BooleanField(default=False, editable=False)
     min_replicas = models.PositiveIntegerField(

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.browser
 def test_the_memory_follows_the_form(page: Page) -> None:
     page.goto("/admin/models_registry/deployment/")
     page.get_by_role("link", name="smol", exact=True).click()
-    panel = page.locator("[data-memory-url]")
+    panel = page.locator("[data-panel-url$=memory]")
     expect(panel).to_contain_text("when every slot is full")
     before = panel.inner_text()
     page.get_by_label("Slots").fill("1")

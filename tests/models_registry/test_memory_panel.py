@@ -12,6 +12,7 @@ from tests.models_registry.factories import make_deployment, make_facts, make_mo
 from tests.models_registry.test_admin import form_data
 
 pytestmark = pytest.mark.django_db
+PANEL = "/admin/models_registry/deployment/panel/?panel=memory"
 MIB = 1 << 20
 
 
@@ -26,7 +27,7 @@ def deployment() -> Deployment:
 def judge(client: Client, deployment: Deployment, **changes: Any) -> str:
     """Ask for the panel with changed values."""
     values = form_data(client, deployment, **changes) | {"deployment": deployment.pk}
-    answer = client.post(reverse("admin:models_registry_deployment_memory"), values)
+    answer = client.post(PANEL, values)
     assert answer.status_code == 200
     return answer.text
 
@@ -60,16 +61,16 @@ def test_the_panel_judges_each_node(
 
 def test_a_new_form_has_a_panel_too(admin_client: Client, deployment: Deployment) -> None:
     url = reverse("admin:models_registry_deployment_add")
-    assert "data-memory-url" in admin_client.get(url).text
+    assert "data-panel-url" in admin_client.get(url).text
     page = admin_client.post(
-        reverse("admin:models_registry_deployment_memory"),
+        PANEL,
         {"model": deployment.model_id, "context_length": 1024, "num_slots": 1},
     )
     assert "when every slot is full" in page.text
 
 
 def test_only_staff_may_ask(client: Client) -> None:
-    answer = client.post(reverse("admin:models_registry_deployment_memory"), {})
+    answer = client.post(PANEL, {})
     assert answer.status_code == 302
 
 

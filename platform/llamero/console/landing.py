@@ -10,5 +10,9 @@ from llamero.console.access import strict_page
 @require_safe
 @strict_page
 def show_landing(request: HttpRequest) -> HttpResponse:
-    """Show the API's base URL and the ways in."""
-    return render(request, "console/landing.html", {"base_url": request.build_absolute_uri("/v1")})
+    """Show the API's base URL and the ways in; strangers may turn out to be of the staff."""
+    context = {
+        "base_url": request.build_absolute_uri("/v1"),
+        "is_for_staff": not request.user.is_authenticated or request.user.is_staff,
+    }
+    return render(request, "console/landing.html", context)

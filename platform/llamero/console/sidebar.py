@@ -34,24 +34,39 @@ ICONS = {
 
 def build_navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """Give the groups of the sidebar (called by the admin theme)."""
+    home = reverse("admin:index")
     own = {
         "items": [
-            {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")},
-            {"title": "Playground", "icon": "forum", "link": reverse("playground:chat")},
-            {"title": "My keys", "icon": "passkey", "link": reverse("people:account")},
-            {"title": "API", "icon": "menu_book", "link": reverse("console:reference")},
+            {
+                "title": "Overview",
+                "icon": "dashboard",
+                "link": home,
+                "active": request.path == home,
+            },
+            # The rest leads out of the admin: on none of its pages one is there.
+            *(
+                {"title": title, "icon": icon, "link": reverse(name), "active": False}
+                for title, icon, name in (
+                    ("Playground", "forum", "playground:chat"),
+                    ("My keys", "passkey", "people:account"),
+                    ("API", "menu_book", "console:reference"),
+                )
+            ),
         ]
     }
     apps = admin.site.get_app_list(request)
-    return [own, *(_make_group(app) for app in apps)]
+    return [own, *(_make_group(app, request.path) for app in apps)]
 
 
-def _make_group(app: dict[str, Any]) -> dict[str, Any]:
+def _make_group(app: dict[str, Any], path: str) -> dict[str, Any]:
     items = [
         {
             "title": model["name"],
             "icon": ICONS.get(model["object_name"], "table_rows"),
             "link": model["admin_url"],
+            # Said here, since the theme takes any address for active that has the link in it:
+            # /account is in /admin/accounts/apikey/.
+            "active": path.startswith(model["admin_url"]),
         }
         for model in app["models"]
         if model["admin_url"]

@@ -10,12 +10,9 @@ from django.http import HttpRequest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from llamero.accounts.models import Team
-from llamero.accounts.services import issue_api_key
 from llamero.audit.models import Change
-from llamero.control.models import Node
 from llamero.people.roles import OPERATORS, ROLES, VIEWERS, codes_of, make_roles
-from models_registry.models import Deployment, Model, ModelVersion
+from tests.llamero.people.conftest import browser_of
 
 # Things of the admin that no role may touch.
 ONLY_SUPERUSERS = {
@@ -29,36 +26,6 @@ ONLY_SUPERUSERS = {
 FOR_ALL_STAFF = re.compile(
     r"admin/(|login/|logout/|password_change/(done/)?|jsi18n/|autocomplete/|search/|r/1/1/|.*toggle-sidebar/|1)$"
 )
-
-
-def browser_of(role: str | None, *, is_superuser: bool = False) -> Client:
-    """Sign in somebody of a role."""
-    user = User.objects.create_user("sam", password="x", is_staff=True, is_superuser=is_superuser)
-    if role is not None:
-        user.groups.add(Group.objects.get(name=role))
-    browser = Client()
-    browser.force_login(user)
-    return browser
-
-
-@pytest.fixture
-def things(db: None) -> dict[str, int]:
-    """One of each thing that matters, by its label."""
-    make_roles()
-    owner = User.objects.create_user("pat", password="x")
-    model = Model.objects.create(slug="smol", title="Smol", kind="chat")
-    version = ModelVersion.objects.create(model=model, number=1, state="ready", is_current=True)
-    deployment = Deployment.objects.create(slug="smol", model=model, state="ready")
-    return {
-        "models_registry.model": model.pk,
-        "models_registry.modelversion": version.pk,
-        "models_registry.deployment": deployment.pk,
-        "accounts.apikey": issue_api_key(user=owner, name="test").key.pk,
-        "accounts.team": Team.objects.create(name="Herd").pk,
-        "auth.user": owner.pk,
-        "auth.group": Group.objects.get(name=VIEWERS).pk,
-        "control.node": Node.objects.create(name="one").pk,
-    }
 
 
 def test_roles_have_exactly_their_permissions(db: None) -> None:

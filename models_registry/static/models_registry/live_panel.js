@@ -1,4 +1,5 @@
-// Keeps the memory panel of a deployment's form in step with the values typed into it.
+// Keeps the panels of a deployment's form in step with the values typed into it: what memory it
+// takes, and how requests are split.
 "use strict";
 
 (() => {
@@ -14,7 +15,7 @@
       const turn = ++latest;
       const values = new FormData(form);
       values.set("deployment", panel.dataset.deployment);
-      const answer = await fetch(panel.dataset.memoryUrl, { method: "POST", body: values });
+      const answer = await fetch(panel.dataset.panelUrl, { method: "POST", body: values });
       // An answer that was overtaken by another, or went wrong, leaves the panel as it is.
       if (answer.ok && turn === latest) panel.innerHTML = await answer.text();
     }
@@ -30,6 +31,6 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll("[data-memory-url]").forEach(follow);
+    document.querySelectorAll("[data-panel-url]").forEach(follow);
   });
 })();
