@@ -25,13 +25,12 @@ from llamero.api.fields import (
 from llamero.api.generation import GenerationSettings
 from llamero.api.openai.settings import read_settings
 from llamero.api.sampling import SamplingSerializer
-from llamero.api.turn import ReasoningWish
+from llamero.api.turn import EFFORTS, ReasoningWish
 from llamero.errors import InvalidValue
 
 MAX_STOP_SEQUENCES = 16
 MAX_USER_ID_LENGTH = 256
-# By Anthropic's words those that templates know.
-_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
 class PromptSerializer(RequestSerializer):
@@ -169,7 +168,7 @@ def _read_effort(config: Any) -> str:
     if not isinstance(effort, str) or effort not in _EFFORTS:
         message = f"output_config.effort must be one of {', '.join(_EFFORTS)}."
         raise InvalidValue("output_config.effort", message)
-    return _EFFORTS[effort]
+    return EFFORTS[effort]
 
 
 def _read_budget(budget: Any, max_tokens: int | None) -> int:

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from llamero.api.turn import ReasoningWish
+from llamero.api.turn import EFFORTS, ReasoningWish
 from llamero.errors import InvalidValue
 
 _FORMATS = {"none": False, "deepseek": True, "auto": True}
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 _BUDGETS = ("thinking_budget_tokens", "reasoning_budget_tokens", "reasoning_budget")
 
 
@@ -19,8 +18,8 @@ def read_reasoning_wish(
     if style not in _FORMATS:
         raise _must_be("reasoning_format", f"one of {', '.join(_FORMATS)}")
     effort = fields.get("reasoning_effort", "")
-    if effort and effort not in _EFFORTS:
-        raise _must_be("reasoning_effort", f"one of {', '.join(_EFFORTS)}")
+    if effort and effort not in EFFORTS:
+        raise _must_be("reasoning_effort", f"one of {', '.join(EFFORTS)}")
     is_enabled = template_kwargs.get("enable_thinking")
     if is_enabled is not None and type(is_enabled) is not bool:
         raise _must_be("chat_template_kwargs.enable_thinking", "true or false")
@@ -32,7 +31,7 @@ def read_reasoning_wish(
     return ReasoningWish(
         is_apart=_FORMATS[style],
         is_enabled=is_enabled,
-        effort="" if effort == "none" else effort,
+        effort=EFFORTS.get(effort, ""),
         max_tokens=budget if budget >= 0 else None,
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from llamero.api.turn import AS_THE_MODEL_LIKES, ReasoningWish
+from llamero.api.turn import AS_THE_MODEL_LIKES, EFFORTS, ReasoningWish
 from llamero.errors import InvalidValue
 
 MAX_METADATA = 16
@@ -19,15 +19,6 @@ _INCLUDABLE = (
     "reasoning.encrypted_content",
     "message.output_text.logprobs",
 )
-# Templates know three efforts at most.
-_EFFORTS = {
-    "minimal": "low",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "high",
-    "max": "high",
-}
 _SUMMARIES = ("auto", "concise", "detailed")
 _VERBOSITIES = ("low", "medium", "high")
 
@@ -51,13 +42,11 @@ class TextField:
 def read_reasoning(value: Any) -> ReasoningField:
     """Validate ``reasoning``."""
     fields = _read_object(value, "reasoning")
-    effort = _read_word(fields, "effort", ("none", *_EFFORTS), "reasoning")
+    effort = _read_word(fields, "effort", tuple(EFFORTS), "reasoning")
     summary = _read_word(fields, "summary", _SUMMARIES, "reasoning")
     wish = AS_THE_MODEL_LIKES
-    if effort == "none":
-        wish = ReasoningWish(is_enabled=False)
-    elif effort is not None:
-        wish = ReasoningWish(effort=_EFFORTS[effort])
+    if effort is not None:
+        wish = ReasoningWish(is_enabled=effort != "none", effort=EFFORTS[effort])
     return ReasoningField(wish, {"effort": effort, "summary": summary})
 
 

@@ -7,10 +7,11 @@ from llamero.api.turn.pieces import CallArguments, CallStarted, Piece, Reasoning
 from llamero.api.turn.reader import TurnReader
 from llamero.api.turn.tools import NO_TOOLS, CallMode, Tool, ToolUse
 from llamero.api.turn.turn_format import TurnFormat, finish_word
-from llamero.api.turn.wishes import AS_THE_MODEL_LIKES, ReasoningWish
+from llamero.api.turn.wishes import AS_THE_MODEL_LIKES, EFFORTS, ReasoningWish
 
 __all__ = [
     "AS_THE_MODEL_LIKES",
+    "EFFORTS",
     "NO_TOOLS",
     "CallArguments",
     "CallMode",

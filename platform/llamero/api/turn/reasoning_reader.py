@@ -7,13 +7,15 @@ from llamero.api.turn.pieces import Piece, Reasoning, Text
 class ReasoningReader:
     """Reads reasoning between two marks; all behind it is passed on.
 
-    Reasoning that is not ``is_apart`` is told as words, marks and all.
+    Reasoning that is not ``is_apart`` is told as words, marks and all. Where the prompt has the
+    opening mark already some models write it once more.
     """
 
     def __init__(self, opening: str, closing: str, *, is_open: bool, is_apart: bool) -> None:
         self._opening, self._closing = opening, closing
         self._closing_marks = Marks((closing,))
-        self._is_open, self._is_over = is_open, False
+        self._is_opened_by_prompt = is_open
+        self._is_open, self._is_over = False, False
         self._is_apart = is_apart
         self._held = ""
         self._is_blank = True
@@ -33,9 +35,10 @@ class ReasoningReader:
     def finish(self) -> tuple[list[Piece], str]:
         """The text has ended: give what was held back."""
         held, self._held = self._held, ""
-        if not self._is_open or not held.strip():
-            return [], "" if self._is_open else held
-        return [self._piece(held)], ""
+        if not self._is_open and not self._is_opened_by_prompt:
+            return [], held
+        is_nothing = not held.strip() if self._is_apart else not held
+        return ([] if is_nothing or self._is_over else [self._piece(held)]), ""
 
     def _read_opening(self) -> list[Piece]:
         seen = self._held.lstrip()
@@ -44,8 +47,9 @@ class ReasoningReader:
             self._held = seen[len(self._opening) :]
             return [] if self._is_apart else [Text(self._opening)]
         if not self._opening.startswith(seen):
-            self._is_over = True
-            self._is_blank = False
+            self._is_open = self._is_opened_by_prompt
+            self._is_over = not self._is_open
+            self._is_blank = self._is_open
         return []
 
     def _read_reasoning(self) -> list[Piece]:

@@ -2,6 +2,17 @@
 
 from dataclasses import dataclass
 
+EFFORTS = {
+    "none": "",
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+"""How far to reason, in the words of clients, and in those of templates, who know three at most."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningWish:

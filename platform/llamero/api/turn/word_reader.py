@@ -9,7 +9,7 @@ from llamero.api.turn.pieces import Piece, Text
 
 
 class WordReader:
-    """Reads words, without the marks that are to be ``dropped``, and calls.
+    """Reads words, without the marks that are to be ``dropped`` and blanks around them, and calls.
 
     Calls of a syntax without a trigger stand before all words.
     """
@@ -30,6 +30,8 @@ class WordReader:
         self._first = syntax.begin.strip()[:1] or "{" if syntax else ""
         self._marks = Marks((self._trigger, *dropped))
         self._may_begin = syntax is not None and not self._trigger
+        # White space before a mark goes with it, so it has to be held until more is known.
+        self._holds_blanks = bool(self._trigger or dropped)
         self._drops_blanks = False
         self._held = ""
         self._gap = ""
@@ -66,8 +68,9 @@ class WordReader:
             return False
         at, mark = found
         if mark != self._trigger:
-            self._tell(self._held[:at])
+            self._tell(self._held[:at].rstrip())
             self._held = self._held[at + len(mark) :]
+            self._drops_blanks = True
             return True
         before, self._held = self._held[:at], self._held[at:]
         words = before.rstrip()
@@ -110,7 +113,7 @@ class WordReader:
     def _tell_certain(self) -> None:
         """Tell all but what may become a mark, and the white space before it."""
         certain = self._held[: len(self._held) - self._marks.num_held(self._held)]
-        if self._trigger:
+        if self._holds_blanks:
             certain = certain.rstrip()
         self._held = self._held[len(certain) :]
         self._tell(certain)

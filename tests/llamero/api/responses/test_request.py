@@ -97,7 +97,7 @@ def test_a_format_becomes_a_grammar() -> None:
 
 @pytest.mark.parametrize(
     ("effort", "is_enabled", "told"),
-    [(None, None, ""), ("none", False, ""), ("minimal", None, "low"), ("xhigh", None, "high")],
+    [(None, None, ""), ("none", False, ""), ("minimal", True, "low"), ("xhigh", True, "high")],
 )
 def test_efforts_are_those_of_templates(
     effort: str | None, is_enabled: bool | None, told: str

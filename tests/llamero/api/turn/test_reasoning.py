@@ -34,6 +34,8 @@ def thinking(**changes: object) -> TurnFormat:
         ("<thin", False, "", "<thin"),
         ("  Hi", False, "", "  Hi"),
         ("I see", True, "I see", ""),
+        ("<think>\nI see.\n</think>\n\nHi", True, "I see.", "Hi"),
+        ("<thin", True, "<thin", ""),
         ("", True, "", ""),
     ],
 )
