@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     _limit_size(partial.parent)
     try:
         if problem := write_converted(source, str(partial), weight_type):
-            print(problem, file=sys.stderr)
+            sys.stderr.write(f"{problem}\n")
             return 1
         with partial.open("rb") as written:
             os.fsync(written.fileno())
