@@ -39,6 +39,8 @@ class TurnFields(RequestSerializer):
     text = StrictString(max_length=MAX_TEXT, required=False)
     results = AnyValue(required=False)
     request = AnyValue()
+    column = StrictInteger(0, 1, required=False)
+    columns = StrictInteger(1, 2, required=False)
 
 
 class Refusal(RequestSerializer):
@@ -73,11 +75,16 @@ def read_turn(request: Any) -> NewTurn:
     text = fields.get("text")
     if text is not None and not text.strip():
         raise InvalidValue("text", "text must not be empty.")
+    column, num_columns = fields.get("column", 0), fields.get("columns", 1)
+    if column >= num_columns:
+        raise InvalidValue("column", "column must be less than columns.")
     return NewTurn(
         parent_id=fields.get("parent"),
         text=text,
         results=_read_results(fields.get("results", [])),
         request=_read_settings(fields["request"], "request"),
+        column=column,
+        num_columns=num_columns,
     )
 
 

@@ -28,13 +28,16 @@ class NewTurn:
     """What is said, if anything, and how the answer is asked for.
 
     ``results`` are those of the tools that the parent calls: the id of each call, and a text.
-    Without words and results the parent is answered once more.
+    Without words and results the parent is answered once more. The answer is what the ``column``
+    of ``num_columns`` side by side ends with from now on.
     """
 
     parent_id: int | None
     text: str | None
     results: Sequence[tuple[str, str]]
     request: Mapping[str, Any]
+    column: int = 0
+    num_columns: int = 1
 
 
 def start_chat(*, user: User) -> Chat:
@@ -58,6 +61,10 @@ def add_turn(*, chat: Chat, turn: NewTurn) -> list[Message]:
         run=make_run_id(),
         request=storable(turn.request),
     )
+    # A column that was not there before begins where this one is.
+    leaves = [*chat.leaves, answer.pk, answer.pk][: turn.num_columns]
+    leaves[turn.column] = answer.pk
+    chat.leaves = leaves
     chat.title = chat.title or storable(turn.text or "").strip()[:_TITLE_FROM_TEXT]
     _note_change(chat)
     return [*said, answer]
@@ -70,8 +77,8 @@ def change_chat(*, chat: Chat, changes: Mapping[str, Any]) -> Chat:
     if "title" in changes:
         chat.title = storable(changes["title"]).strip()[:MAX_TITLE]
     if "leaves" in changes:
-        leaves = list(dict.fromkeys(changes["leaves"]))
-        if chat.messages.filter(pk__in=leaves).count() != len(leaves):
+        leaves = changes["leaves"]
+        if chat.messages.filter(pk__in=leaves).count() != len(set(leaves)):
             raise InvalidValue("leaves", "leaves must be ids of messages of this chat.")
         chat.leaves = leaves
     _note_change(chat, touches="title" in changes)

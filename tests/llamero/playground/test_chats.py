@@ -202,6 +202,24 @@ def test_nothing_is_said_to_an_answer_that_is_not_whole(window: Window) -> None:
     assert window.error("POST", f"chats/{chat}/turns", turn) == (409, "still_running")
 
 
+def test_columns_side_by_side_come_back_as_they_were_asked(window: Window) -> None:
+    chat = start(window)
+
+    def ask(column: int, columns: int) -> Any:
+        turn = {"text": "One?", "parent": None, "request": REQUEST}
+        path = f"chats/{chat}/turns"
+        return window.ok("POST", path, turn | {"column": column, "columns": columns})["messages"][1]
+
+    left, right = ask(0, 2), ask(1, 2)
+    assert window.ok("GET", f"chats/{chat}")["leaves"] == [left["id"], right["id"]]
+    kept = [right["id"], right["id"]]
+    assert window.ok("PATCH", f"chats/{chat}", {"leaves": kept})["leaves"] == kept
+    alone = ask(0, 1)
+    assert window.ok("GET", f"chats/{chat}")["leaves"] == [alone["id"]]
+    turn = {"text": "x", "request": REQUEST, "column": 1, "columns": 1}
+    assert window.error("POST", f"chats/{chat}/turns", turn) == (400, "column")
+
+
 @pytest.mark.parametrize("leaves", ["x", [1, 2, 3], [True], [0], [4711], [10**30], None])
 def test_bad_leaves_are_refused(window: Window, leaves: Any) -> None:
     chat = start(window)

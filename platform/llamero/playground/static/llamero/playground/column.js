@@ -1,6 +1,7 @@
 // One column of the page: the messages from a chat's beginning to a leaf.
 
 import { titleOf } from "./answer.js";
+import { noteFocus } from "./focus.js";
 import { MessageView } from "./message_view.js";
 import { describeOutcome } from "./numbers.js";
 
@@ -30,6 +31,7 @@ export class Column {
   // its place. actionsOf tells what can be done with each.
   show(path, actionsOf) {
     const known = this.#views;
+    const keepFocus = noteFocus(this.#list);
     this.#views = new Map();
     const isLonger = path.length > this.#list.children.length;
     for (const message of path) {
@@ -40,6 +42,7 @@ export class Column {
     const elements = [...this.#views.values()].map(({ element }) => element);
     const isSame = elements.length === this.#list.children.length && elements.every((one, index) => one === this.#list.children[index]);
     if (!isSame) this.#list.replaceChildren(...elements);
+    keepFocus();
     if (isLonger) this.#isFollowing = true;
     this.#follow();
   }

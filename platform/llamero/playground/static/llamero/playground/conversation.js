@@ -18,7 +18,8 @@ export class Conversation {
   #lastRequest = null;
 
   // hooks: readRequest(column number) gives what to ask with, or null; onChange(), onProgress(text),
-  // announce(text), onChat(chat) when the chat itself has changed, onUnsent(text) when what was said
+  // announce(text), onChat(chat) when the chat itself has changed, onKept(column number) when the
+  // chat goes on with one of two columns, onUnsent(text) when what was said
   // could not be kept, complain(error), and showCode(body).
   constructor({ socket, elements, hooks }) {
     this.#socket = socket;
@@ -94,7 +95,12 @@ export class Conversation {
     if (this.isBusy || !this.#socket.isReady) return false;
     const asked = turns.map(({ column, turn }) => ({
       column,
-      turn: { ...turn, request: this.#hooks.readRequest(this.#columns.indexOf(column)) },
+      turn: {
+        ...turn,
+        column: this.#columns.indexOf(column),
+        columns: this.#shown.length,
+        request: this.#hooks.readRequest(this.#columns.indexOf(column)),
+      },
     }));
     if (!asked.every(({ turn }) => turn.request)) return false;
     for (const { column } of asked) column.live = { message: null, id: null };
@@ -109,7 +115,6 @@ export class Conversation {
       if (!this.chat) this.chat = { ...(await ask("POST", "chats")), messages: [] };
       const { chat } = this;
       for (const { column, turn } of asked) await this.#add(chat, column, turn);
-      this.#keepLeaves();
     } catch (error) {
       this.#hooks.complain(error);
       const [{ column: first, turn }] = asked;
@@ -209,12 +214,23 @@ export class Conversation {
     if (message.role !== "assistant") return actions;
     if (message.id === column.leaf) {
       actions.regenerate = () => this.#say([{ column, turn: { parent: message.parent } }]);
+      if (this.#isComparing) actions.keep = () => this.#keep(column);
     }
     actions.showCode = () => {
       const messages = toRequest(this.#tree.path(message.parent));
       this.#hooks.showCode({ ...message.request, messages });
     };
     return actions;
+  }
+
+  // Ends a comparison: the chat goes on with one of its columns.
+  #keep(column) {
+    const [first] = this.#columns;
+    if (this.isBusy) return;
+    first.leaf = column.leaf;
+    this.compare(false);
+    this.#hooks.onKept(this.#columns.indexOf(column));
+    this.#hooks.onChange();
   }
 
   #askResults(column) {
@@ -237,7 +253,6 @@ export class Conversation {
     const { chat } = this;
     const leaves = this.#shown.map(({ leaf }) => leaf).filter(Boolean);
     if (!chat || !leaves.length) return;
-    // Two columns that show the same are still two.
     try {
       const told = await ask("PATCH", `chats/${chat.id}`, { leaves });
       if (this.chat === chat) Object.assign(chat, told);

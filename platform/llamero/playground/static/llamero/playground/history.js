@@ -2,6 +2,7 @@
 
 import { askText, confirm, showShare } from "./dialogs.js";
 import { make, makeIconButton } from "./elements.js";
+import { noteFocus } from "./focus.js";
 import { ask } from "./server.js";
 
 const SEARCH_MS = 250;
@@ -70,7 +71,9 @@ export class History {
   }
 
   #show() {
+    const keepFocus = noteFocus(this.#list);
     this.#list.replaceChildren(...this.#chats.map((chat) => this.#makeItem(chat)));
+    keepFocus();
     this.#empty.hidden = this.#chats.length > 0;
     // What a search does not show would be deleted, too: so not while one is on.
     this.#deleteAll.hidden = !this.#chats.length || Boolean(this.#search.value);
@@ -95,7 +98,9 @@ export class History {
       makeIconButton(chat.shared_at ? "link" : "share", `Share ${title}`, () => this.#share(chat)),
       makeIconButton("delete", `Delete ${title}`, () => this.#delete(chat)),
     );
-    return make("li", "chat-item", link, buttons);
+    const item = make("li", "chat-item", link, buttons);
+    item.dataset.key = chat.id;
+    return item;
   }
 
   async #rename(chat) {

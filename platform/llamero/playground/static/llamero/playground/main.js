@@ -41,6 +41,10 @@ const conversation = new Conversation({
     onProgress: (text) => (find("live-stats").textContent = text),
     announce: (text) => (find("announcer").textContent = text),
     onChat: noteChat,
+    onKept: (column) => {
+      pickers[0].choose(pickers[column].chosen?.id);
+      prompt.focus();
+    },
     onUnsent: giveBack,
     complain,
     showCode: (body) => showCode(writeChat(toChatBody(body))),
@@ -178,7 +182,8 @@ function begin(model) {
 
 function update() {
   const { isBusy, isEmpty, isComparing } = conversation;
-  const hadFocus = document.activeElement === sendButton || document.activeElement === stopButton;
+  const focused = document.activeElement;
+  const hadFocus = focused === sendButton || focused === stopButton;
   sendButton.hidden = isBusy;
   stopButton.hidden = !isBusy;
   sendButton.disabled = !canSend();
@@ -191,6 +196,8 @@ function update() {
   document.body.classList.toggle("comparing", isComparing);
   for (const button of document.querySelectorAll(".suggestion")) button.disabled = !canStart();
   if (hadFocus && !isBusy) prompt.focus();
+  // What asked for the answer is about to go: an answer that comes can be stopped.
+  if (isBusy && focused?.closest(".message-actions, .message-edit, .message-results")) stopButton.focus();
 }
 
 function canStart() {

@@ -3,6 +3,8 @@
 import { copyText, make, makeAction, makeIcon, makeIconButton } from "./elements.js";
 import { renderMarkdown } from "./markdown.js";
 
+let numEdits = 0;
+
 export class MessageView {
   element = make("li");
   #text = "";
@@ -94,12 +96,13 @@ export class MessageView {
   }
 
   // Which of several branches this is: turn(-1) and turn(1) go to its neighbours.
-  setActions({ branch = null, edit = null, regenerate = null, showCode = null }) {
+  setActions({ branch = null, edit = null, regenerate = null, keep = null, showCode = null }) {
     this.#actions.replaceChildren();
     if (branch && branch.count > 1) this.#actions.append(makeBranchSwitch(branch));
     if (this.#text) this.#actions.append(makeAction("content_copy", "Copy", (button) => copyText(this.#text, button)));
-    if (edit) this.#actions.append(makeAction("edit", "Edit", () => this.#edit(edit)));
+    if (edit) this.#actions.append(makeAction("edit", "Edit", (button) => this.#edit(edit, button)));
     if (regenerate) this.#actions.append(makeAction("refresh", "Regenerate", regenerate));
+    if (keep) this.#actions.append(makeAction("check", "Go on with this", keep));
     if (showCode) this.#actions.append(makeAction("code", "Code", showCode));
   }
 
@@ -122,29 +125,42 @@ export class MessageView {
     this.#callList.append(form);
   }
 
-  #edit(send) {
+  #edit(send, button) {
     const form = make("form", "message-edit");
     const field = make("textarea");
     field.value = this.#text;
     field.rows = Math.min(12, this.#text.split("\n").length + 1);
     field.setAttribute("aria-label", "Edited message");
+    field.enterKeyHint = "send";
+    const hint = make("p", "message-hint", make("kbd", "", "Enter"), " sends · ", make("kbd", "", "Shift"), " ", make("kbd", "", "Enter"), " new line · ", make("kbd", "", "Esc"), " cancels");
+    hint.id = `edit-hint-${++numEdits}`;
+    field.setAttribute("aria-describedby", hint.id);
     const cancel = make("button", "button", "Cancel");
     cancel.type = "button";
     const leave = () => {
       form.replaceWith(this.#body);
       this.#foot.hidden = false;
     };
-    cancel.addEventListener("click", leave);
+    const cancelNow = () => {
+      leave();
+      button.focus();
+    };
+    cancel.addEventListener("click", cancelNow);
     form.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
-      leave();
+      cancelNow();
+    });
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      form.requestSubmit();
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (field.value.trim() && send(field.value.trim())) leave();
     });
-    form.append(field, make("div", "message-edit-buttons", cancel, make("button", "button button-primary", "Send")));
+    form.append(field, make("div", "message-edit-buttons", hint, cancel, make("button", "button button-primary", "Send")));
     this.#body.replaceWith(form);
     this.#foot.hidden = true;
     field.focus();

@@ -41,6 +41,7 @@ export class ModelPicker {
   #fits;
   #onChange;
   #models = [];
+  #isKnown = false;
   #parts;
   #key;
   #wanted;
@@ -74,6 +75,7 @@ export class ModelPicker {
 
   offer(models) {
     this.#models = models.filter(this.#fits);
+    this.#isKnown = true;
     this.#fill();
     this.#show();
   }
@@ -95,7 +97,7 @@ export class ModelPicker {
   #show() {
     const model = this.chosen;
     this.#parts.state.dataset.state = model?.state ?? "unknown";
-    this.#parts["state-text"].textContent = model ? (STATE_WORDS[model.state] ?? model.state) : "No such model is deployed";
+    this.#parts["state-text"].textContent = model ? (STATE_WORDS[model.state] ?? model.state) : this.#isKnown ? this.#select.dataset.none : "…";
     this.#parts.facts.textContent = model ? model.facts.join(" · ") : "";
     this.#parts.reason.textContent = model?.reason ?? "";
     this.#parts.reason.hidden = !model?.reason;
