@@ -56,7 +56,7 @@ def wait_until(
 def is_listening(port: int) -> bool:
     """Whether something accepts connections on the port of this machine."""
     try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
+        socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS).close()
     except OSError:
         return False
     return True

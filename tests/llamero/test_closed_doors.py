@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
@@ -13,6 +12,7 @@ from llamero.api.async_view import AsyncAPIView
 from llamero.api.paths import is_api_path
 from llamero.streaming.routing import websocket_application
 from tests.llamero.api.asgi_client import start
+from tests.llamero.streaming.socket_client import SocketClient
 
 # What anybody may read.
 PUBLIC = {
@@ -96,7 +96,7 @@ async def test_no_socket_opens_without_a_key() -> None:
     num_seen = 0
     for route in websocket_application.routes:
         path = _example(str(route.pattern)) or "ws/nothing"
-        socket = WebsocketCommunicator(websocket_application, f"/{path}")
+        socket = SocketClient(websocket_application, f"/{path}")
         is_open, _ = await socket.connect()
         if is_open:
             await socket.send_json_to({"type": "start", "model": "smol", "messages": []})

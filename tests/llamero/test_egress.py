@@ -3,13 +3,14 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
 from llamero import egress
 from llamero.egress import FetchFailed, UnsafeAddress, check_address, fetch_document
+from tests.processes import PATIENCE_SECONDS
 
 
 @contextmanager
@@ -19,13 +20,14 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
         def serve() -> None:
             client, _ = server.accept()
-            with client:
+            # Who has heard enough goes.
+            with client, suppress(OSError):
                 answer(client)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
-        thread.join(10)
+        thread.join(PATIENCE_SECONDS)
 
 
 def say(text: bytes) -> Callable[[socket.socket], None]:
@@ -131,7 +133,7 @@ def test_a_slow_server_is_given_up(
         client.recv(4096)
         client.sendall(beginning)
         # Not for ever: whoever waits for the end hears of another failure.
-        for _ in range(100):
+        for _ in range(1000):
             if is_over.wait(0.02):
                 return
             client.sendall(b"x")

@@ -73,11 +73,11 @@ def test_a_new_deployment_begins_with_its_model(admin_client: Client) -> None:
     model = make_model("alpha")
     make_version(model)
     make_deployment(model, "alpha")
-    make_model("beta")
+    make_model("other-one")
 
     chosen = admin_client.get(url)
     assert f"?model={model.pk}" in chosen.text
-    assert "beta" not in admin_client.get(url, {"q": "alp"}).text
+    assert "other-one" not in admin_client.get(url, {"q": "alp"}).text
     assert "No model is called like" in admin_client.get(url, {"q": HOSTILE}).text
     form = admin_client.get(url, {"model": model.pk}).context["adminform"].form
     assert (form.initial["slug"], form.initial["share"]) == ("alpha-2", 0)

@@ -141,12 +141,15 @@ def test_a_teams_admin_looks_after_the_teams_keys_alone(
     team_admin: Client, team: Team, ada: User
 ) -> None:
     blue = Team.objects.create(name="Blue")
-    own = issue_api_key(team=team, name="own")
-    others = [issue_api_key(team=blue, name="blue"), issue_api_key(user=ada, name="adas")]
+    own = issue_api_key(team=team, name="own-robot")
+    others = [
+        issue_api_key(team=blue, name="blue-robot"),
+        issue_api_key(user=ada, name="adas-laptop"),
+    ]
     page = team_admin.get(reverse(LIST)).content.decode()
-    assert "own" in page
-    assert "adas" not in page
-    assert "blue" not in page
+    assert "own-robot" in page
+    assert "adas-laptop" not in page
+    assert "blue-robot" not in page
     for other in others:
         change = reverse("admin:accounts_apikey_change", args=[other.key.pk])
         assert team_admin.get(change).status_code in (302, 403)

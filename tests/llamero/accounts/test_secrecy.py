@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
@@ -29,6 +28,7 @@ from models_registry.models import Deployment, Model, ModelVersion
 from tests.llamero.accounts.tokens.conftest import make_issuer
 from tests.llamero.accounts.tokens.signing import claims_of, sign
 from tests.llamero.api.asgi_client import get, post
+from tests.llamero.streaming.socket_client import SocketClient
 
 CHAT = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
 
@@ -70,12 +70,12 @@ async def drive(key: str) -> None:
     await get("/v1/models", key=None, headers={"x-api-key": key + "x"})
     failed = await get("/v1/models", key=key)
     assert failed.status in (401, 429, 500)
-    socket = WebsocketCommunicator(
+    socket = SocketClient(
         websocket_application, "/ws/v1/chat", [(b"host", b"localhost")], [f"llamero.key.{key}"]
     )
     await socket.connect()
     await socket.send_json_to({"type": "auth", "key": key})
-    await socket.receive_output(timeout=5)
+    await socket.receive_output()
     await socket.disconnect()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from llamero.asgi import http_application
 from tests.llamero.api.described import check_if_described
+from tests.processes import PATIENCE_SECONDS
 
 KEY = "llm_abcdefgh_0123456789012345678901234567890123456789"
 
@@ -83,13 +84,13 @@ class Exchange:
         """Wait until the body holds some bytes."""
         while text not in self.answer.body:
             self.has_news.clear()
-            await asyncio.wait_for(self.has_news.wait(), 5)
+            await asyncio.wait_for(self.has_news.wait(), PATIENCE_SECONDS)
 
     async def hang_up(self) -> None:
         """Close the connection, and wait until the application knows."""
         self.incoming.put_nowait({"type": "http.disconnect"})
         with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(self.task, 5)
+            await asyncio.wait_for(self.task, PATIENCE_SECONDS)
 
     async def _send(self, message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":

@@ -201,11 +201,11 @@ async def test_slots_tell_neither_owner_nor_job() -> None:
     assert (first["is_processing"], second["is_processing"]) == (True, False)
     assert first["next_token"][0]["n_decoded"] == 4
     assert b"key:9" not in answer.body
-    assert b"abc" not in answer.body
+    assert b"job-of-another" not in answer.body
 
 
 async def test_a_slot_is_idle_as_soon_as_its_job_has_ended(dispatcher: FakeDispatcher) -> None:
-    dispatcher.cancelled = ["abc"]
+    dispatcher.cancelled = ["job-of-another"]
     first, second = (await get("/slots?model=smol")).json()
     assert first == second | {"id": 0}
 

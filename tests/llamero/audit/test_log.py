@@ -182,9 +182,8 @@ def test_the_log_is_read_in_the_admin_and_not_changed(browser: Client) -> None:
     assert "_save" not in page
     listed = browser.get(f"{base}?q=smol&action=deleted").content.decode()
     assert f"{base}{change.pk}/change/" in listed
-    assert (
-        "smol" not in browser.get(f"{base}?q=nothing-like-it").content.decode().split("<main")[-1]
-    )
+    unlisted = browser.get(f"{base}?q=nothing-like-it").content.decode()
+    assert f"{base}{change.pk}/change/" not in unlisted
     assert browser.get(f"{base}add/").status_code == 403
     assert browser.post(f"{base}{change.pk}/delete/", {"post": "yes"}).status_code == 403
 

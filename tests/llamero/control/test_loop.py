@@ -36,7 +36,7 @@ def test_the_loop_runs_until_stopped() -> None:
     taken: list[int] = []
     loop = ControlLoop(connect("unix:///nowhere.sock"), (lambda _: taken.append(1),))
     loop.start()
-    wait_until(lambda: taken, seconds=5, what="a first round")
+    wait_until(lambda: taken, what="a first round")
     loop.stop()
     num_rounds = len(taken)
     loop.stop()

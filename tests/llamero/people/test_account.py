@@ -1,5 +1,6 @@
 """Everybody's own page: their keys, within what the operator allows."""
 
+import html
 import re
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from llamero.accounts.services import issue_api_key
 from llamero.audit.models import Change
 from llamero.people.own_key_rules import OwnKeyRules
 from models_registry.models import Model
+from tests.models_registry.factories import make_deployment, make_model, make_version
 
 pytestmark = pytest.mark.django_db
 NEW_KEY = {"name": "laptop", "days": "30", "scopes": ["inference", "models"]}
@@ -103,13 +105,13 @@ def test_keys_are_rotated_disabled_and_revoked(browser: Client, pat: User) -> No
 @pytest.mark.parametrize("action", ["rotate", "disable", "revoke"])
 def test_nobody_reaches_the_keys_of_others(browser: Client, action: str) -> None:
     other = User.objects.create_user("kim", password="x")
-    key = issue_api_key(user=other, name="kim's").key
+    key = issue_api_key(user=other, name="kims-laptop").key
 
     assert browser.post(f"/account/keys/{key.pk}/{action}", {"hours": "0"}).status_code == 404
 
     key.refresh_from_db()
     assert (key.state, key.rotated_at) == (KeyState.ACTIVE, None)
-    assert "kim's" not in browser.get("/account").content.decode()
+    assert "kims-laptop" not in browser.get("/account").content.decode()
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,27 @@ def test_members_make_keys_in_their_teams(browser: Client, pat: User) -> None:
     assert make(browser, team=team.pk)[0] == 200
 
     assert ApiKey.objects.get().team == team
+
+
+def test_the_page_says_how_a_first_request_is_made(browser: Client, settings: Settings) -> None:
+    assert "No model is served that your keys may use" in browser.get("/account").text
+    for slug in ("herd-chat", "flock-chat"):
+        model = make_model(slug)
+        make_version(model, sha256=slug[0] * 64)
+        make_deployment(model, state="ready")
+    settings.OWN_KEYS = replace(settings.OWN_KEYS, models=("herd-chat",))
+
+    page = browser.get("/account").text
+
+    assert 'value="http://testserver/v1"' in page
+    assert "flock-chat" not in page
+    for text in re.findall(
+        r"<pre class=\"example\"[^>]*><code>(.*?)</code></pre>", page, re.DOTALL
+    ):
+        assert "herd-chat" in text
+        assert "http://testserver/v1" in text
+    [source] = re.findall(r"<code>(# pip install openai.*?)</code>", page, re.DOTALL)
+    compile(html.unescape(source), "account", "exec")
 
 
 def test_keys_have_what_is_usual_where_all_is_ticked(browser: Client) -> None:

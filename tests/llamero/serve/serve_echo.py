@@ -25,7 +25,7 @@ async def echo_size(scope: Any, receive: Any, send: Any) -> None:
 if __name__ == "__main__":
     from llamero.serve import refusals
 
-    # Every refused client of a test waits as long.
+    # Who waits for the end of a line need not wait for long.
     refusals.LINGER_SECONDS = 0.5
     options = ServeOptions(
         host="127.0.0.1",

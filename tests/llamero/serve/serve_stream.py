@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import Any
 
 from llamero.serve.server import ServeOptions, serve
@@ -29,8 +30,10 @@ async def wait_for_goodbye(send: Any) -> None:
 
 
 async def answer_later(send: Any) -> None:
-    """Answer after a while."""
-    await asyncio.sleep(0.5)
+    """Say that somebody asks; answer when the file is there that the program was given."""
+    print("asked", flush=True)
+    while not Path(sys.argv[3]).exists():
+        await asyncio.sleep(0.02)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"later"})
 

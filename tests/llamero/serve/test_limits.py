@@ -1,6 +1,8 @@
 """The web server's limits on requests, seen from a socket."""
 
+import contextlib
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -10,29 +12,49 @@ from pathlib import Path
 import pytest
 
 from llamero.serve.requests import path_of
-from tests.processes import child_environment, find_free_port, is_listening, wait_until
+from tests.processes import (
+    PATIENCE_SECONDS,
+    child_environment,
+    find_free_port,
+    is_listening,
+    wait_until,
+)
 
 HEAD = b"POST /echo?key=secret HTTP/1.1\r\nHost: a\r\n"
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    """A running server with a cap of 100,000 bytes and two seconds for a request to arrive."""
+@contextlib.contextmanager
+def serving(arrival_seconds: int) -> Iterator[int]:
+    """Run a server with a cap of 100,000 bytes, and so long for a request to arrive."""
     number = find_free_port()
     program = str(Path(__file__).with_name("serve_echo.py"))
-    environment = child_environment(ARRIVAL_SECONDS="2")
+    environment = child_environment(ARRIVAL_SECONDS=str(arrival_seconds))
     process = subprocess.Popen([sys.executable, program, str(number)], env=environment)
     try:
         wait_until(lambda: is_listening(number), what="the server listens")
         yield number
     finally:
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
 
 
-def exchange(port: int, *parts: bytes) -> tuple[bytes, bytes]:
-    """Send the parts, and give head and body of all that comes back until the line closes."""
-    with socket.create_connection(("127.0.0.1", port), 15) as line:
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A running server that waits for who is slow."""
+    with serving(60) as number:
+        yield number
+
+
+def is_whole(answer: bytes) -> bool:
+    """Whether an answer that says its length is complete."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)\r\nContent-Length: (\d+)", head)
+    return length is not None and len(body) >= int(length[1])
+
+
+def exchange(port: int, *parts: bytes, waits: bool = False) -> tuple[bytes, bytes]:
+    """Send the parts; give head and body of the answer, or (``waits``) of all until the end."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as line:
         for part in parts:
             try:
                 line.sendall(part)
@@ -40,7 +62,7 @@ def exchange(port: int, *parts: bytes) -> tuple[bytes, bytes]:
                 break
         answer = b""
         try:
-            while chunk := line.recv(65536):
+            while (waits or not is_whole(answer)) and (chunk := line.recv(65536)):
                 answer += chunk
         except ConnectionResetError:
             pass
@@ -143,13 +165,16 @@ def test_a_target_may_name_the_server(target: bytes, path: bytes) -> None:
 
 def test_a_refused_request_is_never_run(port: int) -> None:
     smuggled = b"GET /second HTTP/1.1\r\nHost: a\r\n\r\n"
-    head, body = exchange(port, HEAD + b"Content-Length: 200000\r\n\r\n", b"x" * 200_000, smuggled)
+    head, body = exchange(
+        port, HEAD + b"Content-Length: 200000\r\n\r\n", b"x" * 200_000, smuggled, waits=True
+    )
     assert head.startswith(b"HTTP/1.1 413")
     assert b"HTTP/1.1 200" not in body
 
 
-def test_a_request_that_dawdles_is_ended(port: int) -> None:
-    head, body = exchange(port, HEAD + b"Content-Length: 10\r\n\r\nx")
+def test_a_request_that_dawdles_is_ended() -> None:
+    with serving(1) as port:
+        head, body = exchange(port, HEAD + b"Content-Length: 10\r\n\r\nx")
     assert head.startswith(b"HTTP/1.1 408")
     assert json.loads(body)["error"]["code"] == "timeout"
 

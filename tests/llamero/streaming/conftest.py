@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -17,8 +16,10 @@ from llamero.api.model_choice import recent_lists, recent_models
 from llamero.streaming.routing import websocket_application
 from models_registry.models import Deployment, Model, ModelVersion
 from tests.llamero.streaming.fakes import FakeDispatcher
+from tests.llamero.streaming.socket_client import SocketClient
+from tests.processes import PATIENCE_SECONDS
 
-Connect = Callable[..., Awaitable[WebsocketCommunicator]]
+Connect = Callable[..., Awaitable[SocketClient]]
 OWN_ORIGIN = (b"origin", b"http://localhost")
 
 
@@ -67,15 +68,15 @@ def session_cookie(staff: User, client: Client) -> bytes:
 @pytest.fixture
 async def connect(served: Deployment, dispatcher: FakeDispatcher) -> AsyncIterator[Connect]:
     """Open sockets; all are closed at the end."""
-    opened: list[WebsocketCommunicator] = []
+    opened: list[SocketClient] = []
 
     async def open_socket(
         *headers: tuple[bytes, bytes],
         path: str = "/ws/v1/chat",
         subprotocols: list[str] | None = None,
         host: bytes = b"localhost",
-    ) -> WebsocketCommunicator:
-        socket = WebsocketCommunicator(
+    ) -> SocketClient:
+        socket = SocketClient(
             websocket_application, path, [(b"host", host), *headers], subprotocols
         )
         opened.append(socket)
@@ -87,7 +88,7 @@ async def connect(served: Deployment, dispatcher: FakeDispatcher) -> AsyncIterat
 
 
 @pytest.fixture
-async def socket(connect: Connect, issued: IssuedKey) -> WebsocketCommunicator:
+async def socket(connect: Connect, issued: IssuedKey) -> SocketClient:
     """A socket whose caller is known, past its hello."""
     opened = await connect((b"authorization", f"Bearer {issued.secret_text}".encode()))
     is_accepted, _ = await opened.connect()
@@ -96,13 +97,13 @@ async def socket(connect: Connect, issued: IssuedKey) -> WebsocketCommunicator:
     return opened
 
 
-async def receive(socket: WebsocketCommunicator) -> dict[str, Any]:
+async def receive(socket: SocketClient) -> dict[str, Any]:
     """Take the next frame."""
-    frame: dict[str, Any] = await socket.receive_json_from(timeout=5)
+    frame: dict[str, Any] = await socket.receive_json_from()
     return frame
 
 
-async def receive_until(socket: WebsocketCommunicator, *kinds: str) -> list[dict[str, Any]]:
+async def receive_until(socket: SocketClient, *kinds: str) -> list[dict[str, Any]]:
     """Take frames up to the first of these kinds."""
     frames = [await receive(socket)]
     while frames[-1]["type"] not in kinds:
@@ -110,17 +111,17 @@ async def receive_until(socket: WebsocketCommunicator, *kinds: str) -> list[dict
     return frames
 
 
-async def receive_close(socket: WebsocketCommunicator) -> tuple[dict[str, Any], int]:
+async def receive_close(socket: SocketClient) -> tuple[dict[str, Any], int]:
     """Take the last frame and the code the socket is closed with."""
     frame = await receive(socket)
-    event = await socket.receive_output(timeout=5)
+    event = await socket.receive_output()
     assert event["type"] == "websocket.close"
     return frame, event["code"]
 
 
 async def until(condition: Callable[[], object]) -> None:
     """Return when the condition holds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():
             await asyncio.sleep(0.005)
 

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import httpx2
 
-from tests.processes import ROOT, child_environment, find_free_port, wait_until
+from tests.processes import (
+    PATIENCE_SECONDS,
+    ROOT,
+    child_environment,
+    find_free_port,
+    wait_until,
+)
 
 
 class Gateway:
@@ -30,12 +36,12 @@ class Gateway:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_until(self._answers, seconds=60, what="the gateway's front page")
+        wait_until(self._answers, what="the gateway's front page")
 
     def stop(self) -> None:
         """End it."""
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(PATIENCE_SECONDS)
 
     @property
     def home(self) -> Path:

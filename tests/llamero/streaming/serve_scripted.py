@@ -20,7 +20,7 @@ from llamero.accounts.services import issue_api_key  # noqa: E402
 from llamero.asgi import application  # noqa: E402
 from llamero.serve.server import ServeOptions, serve  # noqa: E402
 from models_registry.models import Deployment, Model, ModelVersion  # noqa: E402
-from tests.llamero.streaming.fakes import FakeDispatcher  # noqa: E402
+from tests.llamero.streaming.fakes import FakeDispatcher, FakeStream  # noqa: E402
 from tests.models_registry.factories import make_facts  # noqa: E402
 
 logger = logging.getLogger(__name__)
@@ -48,16 +48,25 @@ ANSWERS: dict[str, tuple[tuple[str, ...], float]] = {
 }
 
 
+class LoggedStream(FakeStream):
+    """A job whose end is logged."""
+
+    async def close(self) -> None:
+        """Stop for good."""
+        await super().close()
+        logger.info("job ended")
+
+
 class ScriptedDispatcher(FakeDispatcher):
     """Chooses the answer by the first word of the last message."""
+
+    stream_kind = LoggedStream
 
     async def ask(self, deployment: str, question: RenderChat, **options: Any) -> Rendered:
         """Prepare the answer, or refuse."""
         word = str(question.messages[-1]["content"]).split()[0]
         if word == "refuse":
             raise EngineError(ErrorCode.NO_READY_REPLICA, "The model is being loaded.")
-        for stream in self.streams:
-            logger.info("job %s", "ended" if stream.is_closed else "runs")
         self.pieces, self.step_seconds = ANSWERS.get(word, (("You said ", f"{word}."), 0.01))
         return await super().ask(deployment, question)
 

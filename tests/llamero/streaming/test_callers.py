@@ -1,11 +1,11 @@
 """Who may use the socket, how they prove it, and what ends when they no longer may."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import OperationalError
@@ -29,6 +29,7 @@ from tests.llamero.streaming.conftest import (
     until,
 )
 from tests.llamero.streaming.fakes import FakeDispatcher
+from tests.llamero.streaming.socket_client import SocketClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -180,7 +181,7 @@ async def test_whoever_says_nothing_is_closed_with_4401(
 
 
 async def test_a_revoked_key_starts_nothing_more(
-    socket: WebsocketCommunicator, issued: IssuedKey, dispatcher: FakeDispatcher
+    socket: SocketClient, issued: IssuedKey, dispatcher: FakeDispatcher
 ) -> None:
     await sync_to_async(revoke_api_keys)(keys=[issued.key])
     recent_callers.clear()
@@ -193,7 +194,7 @@ async def test_a_revoked_key_starts_nothing_more(
 
 
 async def test_revoking_a_key_ends_its_running_chats(
-    socket: WebsocketCommunicator,
+    socket: SocketClient,
     issued: IssuedKey,
     dispatcher: FakeDispatcher,
     connect: Connect,
@@ -210,7 +211,7 @@ async def test_revoking_a_key_ends_its_running_chats(
 
     last = (await receive_until(watched, "error"))[-1]
     assert last["error"]["code"] == "key_revoked"
-    assert await watched.receive_output(timeout=5) == {"type": "websocket.close", "code": 4401}
+    assert await watched.receive_output() == {"type": "websocket.close", "code": 4401}
     await until(lambda: dispatcher.streams[0].is_closed)
 
 
@@ -231,7 +232,7 @@ async def test_who_was_known_counts_while_nobody_can_be_asked(
 
 
 async def test_revoking_a_key_closes_sockets_that_do_nothing(
-    socket: WebsocketCommunicator, issued: IssuedKey, dispatcher: FakeDispatcher
+    socket: SocketClient, issued: IssuedKey, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.rights.end(f"key:{issued.key.pk}")
 
@@ -240,7 +241,7 @@ async def test_revoking_a_key_closes_sockets_that_do_nothing(
 
 
 async def test_a_socket_that_is_gone_is_told_of_nothing(
-    socket: WebsocketCommunicator, issued: IssuedKey, dispatcher: FakeDispatcher
+    socket: SocketClient, issued: IssuedKey, dispatcher: FakeDispatcher
 ) -> None:
     await socket.disconnect()
 
@@ -309,12 +310,18 @@ async def test_a_token_opens_a_socket_as_a_key_does(
 
 
 async def test_a_token_that_expires_ends_its_socket_and_its_chats(
-    connect: Connect, issuer: TokenIssuer, dispatcher: FakeDispatcher
+    connect: Connect,
+    issuer: TokenIssuer,
+    dispatcher: FakeDispatcher,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     issuer.leeway_seconds = 0
     await issuer.asave()
     dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.05
-    token = as_token(exp=time.time() + 1.0)
+    ends_at = time.time() + 600
+    token = as_token(exp=ends_at)
+    # For whoever comes in now it ends in two seconds.
+    monkeypatch.setattr(consumer, "time", SimpleNamespace(time=lambda: ends_at - 2))
     socket = await connect((b"authorization", f"Bearer {token}".encode()))
     await socket.connect()
     await socket.send_json_to(start_frame())
@@ -323,7 +330,7 @@ async def test_a_token_that_expires_ends_its_socket_and_its_chats(
     last = (await receive_until(socket, "error"))[-1]
 
     assert last["error"]["code"] == "token_expired"
-    assert await socket.receive_output(timeout=5) == {"type": "websocket.close", "code": 4401}
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4401}
     await until(lambda: dispatcher.streams[0].is_closed)
 
 

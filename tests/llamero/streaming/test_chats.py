@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 
 from inference.protocol.errors import EngineError, ErrorCode
@@ -15,12 +14,13 @@ from llamero.streaming import frames
 from models_registry.models import Deployment, Model, ModelVersion
 from tests.llamero.streaming.conftest import Connect, receive, receive_until, start_frame, until
 from tests.llamero.streaming.fakes import FakeDispatcher
+from tests.llamero.streaming.socket_client import SocketClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def test_a_chat_streams_its_text_and_ends_with_counts(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, issued: IssuedKey
+    socket: SocketClient, dispatcher: FakeDispatcher, issued: IssuedKey
 ) -> None:
     await socket.send_json_to(start_frame(temperature=0.5, max_tokens=9, seed=7, stop=["x"]))
 
@@ -47,7 +47,7 @@ async def test_a_chat_streams_its_text_and_ends_with_counts(
 
 
 async def test_a_chat_has_its_deployments_defaults(
-    served: Deployment, socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    served: Deployment, socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     defaults = {"default_seed": 42, "default_temperature": 0.5, "default_n_predict": 9}
     await Deployment.objects.filter(pk=served.pk).aupdate(**defaults)
@@ -58,7 +58,7 @@ async def test_a_chat_has_its_deployments_defaults(
 
 
 async def test_calls_and_reasoning_have_frames_of_their_own(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.chat_template = "{{ tools }}<tool_call><think></think>"
     call = '<tool_call>\n{"name": "now", "arguments": {"zone"'
@@ -89,7 +89,7 @@ async def test_calls_and_reasoning_have_frames_of_their_own(
 
 
 async def test_a_system_prompt_goes_before_the_messages(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     await socket.send_json_to(start_frame(system="Be brief."))
     await receive_until(socket, "done")
@@ -98,7 +98,7 @@ async def test_a_system_prompt_goes_before_the_messages(
     assert roles == ["system", "user"]
 
 
-async def test_a_chat_without_an_id_is_given_one(socket: WebsocketCommunicator) -> None:
+async def test_a_chat_without_an_id_is_given_one(socket: SocketClient) -> None:
     await socket.send_json_to(start_frame(id=None))
 
     received = await receive_until(socket, "done")
@@ -107,7 +107,7 @@ async def test_a_chat_without_an_id_is_given_one(socket: WebsocketCommunicator) 
 
 
 async def test_cancelling_stops_the_job_and_tells_what_was_done(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.01
     await socket.send_json_to(start_frame())
@@ -123,7 +123,7 @@ async def test_cancelling_stops_the_job_and_tells_what_was_done(
 
 
 async def test_a_chat_can_be_cancelled_while_it_is_being_rendered(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.is_render_stuck = True
     await socket.send_json_to(start_frame())
@@ -135,7 +135,7 @@ async def test_a_chat_can_be_cancelled_while_it_is_being_rendered(
 
 
 async def test_closing_the_socket_ends_all_its_chats(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.01
     for job_id in ("a", "b", "c"):
@@ -148,7 +148,7 @@ async def test_closing_the_socket_ends_all_its_chats(
 
 
 async def test_several_chats_share_a_socket(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.step_seconds = 0.01
     await socket.send_json_to(start_frame(id="a"))
@@ -163,7 +163,7 @@ async def test_several_chats_share_a_socket(
 
 
 async def test_chats_on_one_socket_are_bounded(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.is_render_stuck = True
     for index in range(frames.MAX_JOBS + 1):
@@ -176,7 +176,7 @@ async def test_chats_on_one_socket_are_bounded(
 
 
 async def test_an_id_that_is_in_use_is_refused(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.is_render_stuck = True
     await socket.send_json_to(start_frame())
@@ -200,7 +200,7 @@ async def test_an_id_that_is_in_use_is_refused(
     ],
 )
 async def test_a_request_that_rest_refuses_is_refused_alike(
-    socket: WebsocketCommunicator, fields: dict[str, object], param: str, code: str | None
+    socket: SocketClient, fields: dict[str, object], param: str, code: str | None
 ) -> None:
     await socket.send_json_to(start_frame(**fields))
 
@@ -231,7 +231,7 @@ async def test_a_key_for_another_model_finds_none(
 
 
 async def test_what_a_template_refuses_is_told_in_its_words(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+    socket: SocketClient, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
         raise EngineError(ErrorCode.CHAT_TEMPLATE_ERROR, "Roles must alternate.")
@@ -244,7 +244,7 @@ async def test_what_a_template_refuses_is_told_in_its_words(
 
 
 async def test_a_prompt_longer_than_the_context_is_refused(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.context_length = 7
     await socket.send_json_to(start_frame())
@@ -253,7 +253,7 @@ async def test_a_prompt_longer_than_the_context_is_refused(
 
 
 async def test_no_ready_replica_is_an_error_that_invites_another_try(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher
+    socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
     dispatcher.refusal = EngineError(ErrorCode.NO_READY_REPLICA, "The model is loading.")
     await socket.send_json_to(start_frame())
@@ -264,7 +264,7 @@ async def test_no_ready_replica_is_an_error_that_invites_another_try(
 
 
 async def test_a_chat_shows_how_far_its_model_is_that_is_being_loaded(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+    socket: SocketClient, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_loaded = asyncio.Event()
 
@@ -289,7 +289,7 @@ async def test_a_chat_shows_how_far_its_model_is_that_is_being_loaded(
     assert (await receive_until(socket, "done", "error"))[-1]["type"] == "done"
 
 
-async def test_the_socket_serves_on_after_a_refusal(socket: WebsocketCommunicator) -> None:
+async def test_the_socket_serves_on_after_a_refusal(socket: SocketClient) -> None:
     await socket.send_json_to(start_frame(model="no-such"))
     assert (await receive(socket))["type"] == "error"
 
@@ -299,7 +299,7 @@ async def test_the_socket_serves_on_after_a_refusal(socket: WebsocketCommunicato
 
 
 async def test_a_job_that_never_tells_its_end_is_given_up_after_a_cancel(
-    socket: WebsocketCommunicator, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+    socket: SocketClient, dispatcher: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llamero.streaming.chat_job.CANCEL_GRACE_SECONDS", 0.05)
     dispatcher.pieces, dispatcher.step_seconds = ("word",) * 10, 60.0

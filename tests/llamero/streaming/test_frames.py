@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from channels.testing import WebsocketCommunicator
 
 from llamero.errors import LlameroError
 from llamero.streaming.frames import (
@@ -13,6 +12,7 @@ from llamero.streaming.frames import (
     read_frame,
 )
 from tests.llamero.streaming.conftest import receive
+from tests.llamero.streaming.socket_client import SocketClient
 
 BAD_FRAMES = {
     "list": "[]",
@@ -63,7 +63,7 @@ def test_type_and_id_are_no_part_of_the_request() -> None:
 @pytest.mark.parametrize("text", BAD_FRAMES.values(), ids=BAD_FRAMES.keys())
 @pytest.mark.django_db(transaction=True)
 async def test_a_bad_frame_is_answered_and_the_socket_stays_open(
-    socket: WebsocketCommunicator, text: str, caplog: pytest.LogCaptureFixture
+    socket: SocketClient, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await socket.send_input({"type": "websocket.receive", "text": text})
 
@@ -79,7 +79,7 @@ async def test_a_bad_frame_is_answered_and_the_socket_stays_open(
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_binary_frame_is_answered_and_the_socket_stays_open(
-    socket: WebsocketCommunicator,
+    socket: SocketClient,
 ) -> None:
     await socket.send_to(bytes_data=b"\x00\xff")
 

@@ -13,9 +13,9 @@ import pytest
 
 from llamero.supervisor import children, tether
 from llamero.supervisor.children import Child, Part
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
-SLEEP = "import time; print('up', flush=True); time.sleep(60)"
+SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEP
 
 
@@ -30,14 +30,15 @@ def read_log(logs: Path) -> str:
 
 
 def test_output_goes_to_terminal_and_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(children, "LAST_WORDS_SECONDS", PATIENCE_SECONDS)
     child = make_child("print('hello')", tmp_path)
     child.start()
-    wait_until(lambda: "hello" in read_log(tmp_path), seconds=10, what="a line in the log")
-    wait_until(lambda: child.exit_code() == 0, seconds=10, what="the end of the child")
-    assert "part    | hello" in capsys.readouterr().out
+    wait_until(lambda: "hello" in read_log(tmp_path), what="a line in the log")
+    wait_until(lambda: child.exit_code() == 0, what="the end of the child")
     child.stop()
+    assert "part    | hello" in capsys.readouterr().out
 
 
 def test_a_child_that_ended_is_started_again(
@@ -46,21 +47,21 @@ def test_a_child_that_ended_is_started_again(
     monkeypatch.setattr(children, "FIRST_DELAY_SECONDS", 0.05)
     child = make_child(SLEEP, tmp_path)
     child.start()
-    wait_until(lambda: "up" in read_log(tmp_path), seconds=10, what="the first start")
+    wait_until(lambda: "up" in read_log(tmp_path), what="the first start")
     child.kill()
 
     def is_up_again() -> bool:
         child.keep_alive()
         return read_log(tmp_path).count("up") == 2
 
-    wait_until(is_up_again, seconds=10, what="a second start")
+    wait_until(is_up_again, what="a second start")
     child.kill()
 
 
 def test_a_child_that_ignores_sigterm_is_killed_in_time(tmp_path: Path) -> None:
     child = make_child(DEAF, tmp_path, stop_seconds=0.2)
     child.start()
-    wait_until(lambda: "up" in read_log(tmp_path), seconds=10, what="the start")
+    wait_until(lambda: "up" in read_log(tmp_path), what="the start")
     child.stop()
     assert child.exit_code() == -signal.SIGKILL
 
@@ -74,9 +75,9 @@ def test_a_child_is_asked_to_stop_once(tmp_path: Path) -> None:
     )
     child = make_child(counting, tmp_path, stop_seconds=0.2)
     child.start()
-    wait_until(lambda: "up" in read_log(tmp_path), seconds=10, what="the start")
+    wait_until(lambda: "up" in read_log(tmp_path), what="the start")
     child.ask_to_stop()
-    wait_until(lambda: "asked" in read_log(tmp_path), seconds=10, what="the signal")
+    wait_until(lambda: "asked" in read_log(tmp_path), what="the signal")
     child.stop()
     assert read_log(tmp_path).count("asked") == 1
 
@@ -84,7 +85,7 @@ def test_a_child_is_asked_to_stop_once(tmp_path: Path) -> None:
 def parent_of_a_tethered_sleeper(kind: str, tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
     """Start a process that tethers a sleeper to itself; give both."""
     note = tmp_path / "pid"
-    sleeper = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    sleeper = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     program = (
         "import os, subprocess, sys; from llamero.supervisor import tether\n"
         f"if len(sys.argv) > 1: tether.{kind}(int(sys.argv[1]), "
@@ -94,7 +95,7 @@ def parent_of_a_tethered_sleeper(kind: str, tmp_path: Path) -> tuple[subprocess.
     script = tmp_path / "parent.py"
     script.write_text(program)
     parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, **_paths()})
-    wait_until(lambda: note.exists() and note.read_text(), seconds=10, what="the sleeper")
+    wait_until(lambda: note.exists() and note.read_text(), what="the sleeper")
     return parent, int(note.read_text())
 
 
@@ -110,7 +111,7 @@ def test_a_tethered_process_ends_with_its_parent(kind: str, tmp_path: Path) -> N
     assert psutil.pid_exists(sleeper)
     parent.kill()
     parent.wait()
-    wait_until(lambda: not _lives(sleeper), seconds=5, what="the end of the tethered process")
+    wait_until(lambda: not _lives(sleeper), what="the end of the tethered process")
 
 
 def _lives(pid: int) -> bool:

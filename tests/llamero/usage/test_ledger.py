@@ -26,6 +26,11 @@ class Killed(BaseException):
     """The writer's process ends here."""
 
 
+def count_jobs() -> int:
+    """Count the jobs of all hours: one may have just begun."""
+    return int(UsageHour.objects.aggregate(Sum("num_jobs"))["num_jobs__sum"])
+
+
 def test_a_record_becomes_a_row_and_is_dropped(redis):
     job = add_record(redis, key=0, user=5, route="/v1/chat/completions", request="req_1")
     move_records(redis)
@@ -60,7 +65,7 @@ def test_a_writer_that_dies_between_two_steps_leaves_each_row_once(redis, monkey
     add_record(redis)
     move_records(redis)
     assert LedgerRow.objects.count() == 4
-    assert UsageHour.objects.aggregate(Sum("num_jobs"))["num_jobs__sum"] == 4
+    assert count_jobs() == 4
     assert count_records(redis) == 0
 
 
@@ -72,7 +77,7 @@ def test_a_batch_that_two_write_counts_once(redis):
     write_records(records[2:])
     move_records(redis)
     assert LedgerRow.objects.count() == 5
-    assert UsageHour.objects.get().num_jobs == 5
+    assert count_jobs() == 5
 
 
 def test_a_job_that_was_recorded_twice_counts_once(redis):
@@ -80,7 +85,7 @@ def test_a_job_that_was_recorded_twice_counts_once(redis):
     add_record(redis, job=job)
     move_records(redis)
     assert LedgerRow.objects.get().job == job
-    assert UsageHour.objects.get().num_jobs == 1
+    assert count_jobs() == 1
 
 
 def test_records_wait_for_a_database_that_is_away(redis, monkeypatch):

@@ -166,7 +166,7 @@ NOW = int(time.time())
         {"iss": "https://evil.example"},
         {"exp": NOW - 120},
         {"exp": None},
-        {"iat": NOW + 600},
+        {"iat": NOW + 86_400},
         {"sub": None},
         {"sub": ""},
     ],
