@@ -4,11 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
+    # First, since most requests are for it: each pattern before costs them a look.
+    path("", include("llamero.api.urls")),
     path("", include("llamero.accounts.urls")),
     path("admin/", admin.site.urls),
     path("", include("llamero.console.urls")),
     path("", include("llamero.playground.urls")),
     path("", include("llamero.people.urls")),
     path("nodes/", include("llamero.control.urls")),
-    path("", include("llamero.api.urls")),
 ]

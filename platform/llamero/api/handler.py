@@ -13,7 +13,8 @@ from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest
-from django.urls import set_script_prefix
+from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix, set_urlconf
 from django.utils.module_loading import import_string
 
 from llamero.api.paths import UPLOAD_EXTENSION, is_api_path
@@ -22,7 +23,8 @@ from llamero.api.paths import UPLOAD_EXTENSION, is_api_path
 class ApiHandler(ASGIHandler):
     """Runs ``settings.API_MIDDLEWARE``, all of it asynchronous, instead of ``MIDDLEWARE``.
 
-    Views give their database connections back themselves; no request signal is sent.
+    Views give their database connections back themselves; no request signal is sent. Django would
+    log each refusal too, by a thread: the access log has them, and under overload they are many.
     """
 
     def load_middleware(self, is_async: bool = False) -> None:
@@ -35,6 +37,14 @@ class ApiHandler(ASGIHandler):
         for path in reversed(settings.API_MIDDLEWARE):
             chain = convert_exception_to_response(import_string(path)(chain))
         self._middleware_chain = chain
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        """Have a request answered."""
+        set_urlconf(settings.ROOT_URLCONF)
+        chain: Any = self._middleware_chain
+        response: HttpResponseBase = await chain(request)
+        response._resource_closers.append(request.close)  # type: ignore[attr-defined]
+        return response
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request; the view is cancelled when the client leaves."""
