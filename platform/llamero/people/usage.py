@@ -7,8 +7,9 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from llamero.usage.reports import Group, Period, ReportLine, read_report, total_of
+from llamero.usage.reports import Group, Period, read_report, total_of
 from llamero.usage.selectors import HOUR, Subject
+from llamero.usage.shown import ShownLine, show_lines
 
 DAYS = 30
 
@@ -17,9 +18,9 @@ DAYS = 30
 class OwnUsage:
     """Sums of a user's jobs, with keys and in the playground."""
 
-    total: Sequence[ReportLine]
-    models: Sequence[ReportLine]
-    keys: Sequence[ReportLine]
+    total: ShownLine
+    models: Sequence[ShownLine]
+    keys: Sequence[ShownLine]
 
 
 def read_own_usage(user: User) -> OwnUsage:
@@ -28,4 +29,4 @@ def read_own_usage(user: User) -> OwnUsage:
     period, subject = Period(ends - timedelta(days=DAYS), ends), Subject(user_id=user.pk)
     models = read_report(period, (Group.MODEL,), subject)
     keys = read_report(period, (Group.KEY,), subject)
-    return OwnUsage(total_of(models), models, keys)
+    return OwnUsage(show_lines(total_of(models))[0], show_lines(models), show_lines(keys))

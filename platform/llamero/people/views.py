@@ -23,6 +23,7 @@ from llamero.accounts.services import (
     switch_api_keys,
 )
 from llamero.console.access import strict_page
+from llamero.people.first_call import describe_first_call
 from llamero.people.forms import OwnKeyForm, OwnRotationForm
 from llamero.people.own_keys import find_own_key, list_own_keys, make_own_key, room_for_keys
 from llamero.people.usage import DAYS, read_own_usage
@@ -124,6 +125,7 @@ def _show(request: HttpRequest, form: Form | None = None, problem: str = "") -> 
         "rotation_form": OwnRotationForm(auto_id=False),
         "usage": read_own_usage(user),
         "days": DAYS,
+        "first_call": describe_first_call(request),
         "problem": problem,
     }
     status = 400 if problem or (form is not None and form.errors) else 200

@@ -10,7 +10,7 @@ from tests.llamero.people.conftest import browser_of
 
 # What pages lead to, and what their scripts fetch by themselves.
 ADDRESS = re.compile(r'(?:(?:href|action)="(/[^"#?]*)|data-[a-z-]*url="(/[^"]*))')
-# Files, what ends the session, what makes a key, and what wants to know for which field it is asked.
+# Files, what ends the session or makes a key, and what wants to know for which field it is asked.
 ELSEWHERE = re.compile(r"/(static/|admin/(logout|autocomplete)/|account/|openapi.json|favicon)")
 
 

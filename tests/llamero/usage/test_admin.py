@@ -64,6 +64,27 @@ def test_a_report_shows_totals_lines_and_charts(admin_client):
     assert "0.25 EUR" in page
 
 
+def test_a_day_is_one_line_whatever_had_a_price(admin_client):
+    save_rows(
+        make_row(cost=Decimal("0.25"), currency="EUR"),
+        make_row(cost=Decimal("0.5"), currency="USD"),
+        make_row(),
+        make_row(),
+    )
+    page = admin_client.get(REPORT, PERIOD | {"group": "day"}).content.decode()
+    [line] = re.findall(r'<th scope="row">2026-03-10</th>(.*?)</tr>', page, re.DOTALL)
+    assert re.findall(r'<td class="number">(\d+)</td>', line)[0] == "4"
+    for words in ("0.25 EUR", "0.5 USD", "2 without a price"):
+        assert words in line
+
+
+def test_the_period_in_force_is_shown(admin_client):
+    page = admin_client.get(REPORT).content.decode()
+    today = timezone.now().date()
+    assert f'value="{today}"' in page
+    assert f'value="{today - timedelta(days=29)}"' in page
+
+
 @pytest.mark.parametrize("number", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_report_takes_few_queries_however_much_was_used(
     admin_client, django_assert_max_num_queries, number

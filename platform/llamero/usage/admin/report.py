@@ -15,15 +15,17 @@ from llamero.read_only_admin import ReadOnlyAdmin
 from llamero.usage.admin.report_form import ReportForm
 from llamero.usage.export import export_report, export_rows
 from llamero.usage.models import UsageHour
-from llamero.usage.money import write_money
 from llamero.usage.reports import Group, Period, ReportLine, read_report, total_of
+from llamero.usage.shown import show_lines
 
 MAX_LINES = 500
-_COLOURS = {
-    "Prompt tokens": "var(--color-primary-300)",
-    "Cached prompt tokens": "var(--color-primary-100)",
+# As the theme's charts and their legends have them.
+_TOKEN_COLOURS = {
+    "Prompt tokens": "var(--color-primary-400)",
+    "Cached prompt tokens": "var(--color-primary-200)",
     "Answer tokens": "var(--color-primary-700)",
 }
+_JOB_COLOURS = {"Jobs": "var(--color-primary-600)", "Failed": "var(--color-red-600)"}
 
 
 @admin.register(UsageHour)
@@ -45,6 +47,8 @@ class UsageReportAdmin(ReadOnlyAdmin):
         form = ReportForm(request.GET or {})
         context = {**self.admin_site.each_context(request), "title": "Usage", "form": form}
         if form.is_valid():
+            # What was left empty is shown as it is in force.
+            context["form"] = ReportForm(initial=form.cleaned_data)
             chosen = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
             context |= _describe(form) | {
                 "query": urlencode(chosen),
@@ -80,22 +84,19 @@ def _refuse(form: ReportForm) -> HttpResponse:
 def _describe(form: ReportForm) -> dict[str, Any]:
     period, group, subject = form.period, form.group_chosen, form.subject
     by_day = read_report(period, [Group.DAY], subject)
-    lines = by_day if group is Group.DAY else read_report(period, [group], subject)
+    shown = show_lines(by_day if group is Group.DAY else read_report(period, [group], subject))
     return {
         "period": period,
         "last_day": period.ends - timedelta(days=1),
         "group": group,
-        "totals": total_of(by_day),
-        "lines": [(_heading(line, group), line, shown_cost(line)) for line in lines[:MAX_LINES]],
-        "num_more": max(0, len(lines) - MAX_LINES),
+        "total": show_lines(total_of(by_day))[0],
+        "lines": [(_heading(line.sums, group), line) for line in shown[:MAX_LINES]],
+        "num_more": max(0, len(shown) - MAX_LINES),
         "token_chart": json.dumps(_token_chart(period, by_day)),
+        "token_colours": _TOKEN_COLOURS,
         "job_chart": json.dumps(_job_chart(period, by_day)),
+        "job_colours": _JOB_COLOURS,
     }
-
-
-def shown_cost(line: ReportLine) -> str:
-    """Write what it cost; nothing where nothing has a price."""
-    return f"{write_money(line.cost)} {line.currency}" if line.currency else ""
 
 
 def _heading(line: ReportLine, group: Group) -> str:
@@ -106,7 +107,7 @@ def _heading(line: ReportLine, group: Group) -> str:
 
 def _token_chart(period: Period, lines: list[ReportLine]) -> dict[str, Any]:
     days = _days(period)
-    values: dict[str, dict[str, int]] = {name: dict.fromkeys(days, 0) for name in _COLOURS}
+    values: dict[str, dict[str, int]] = {name: dict.fromkeys(days, 0) for name in _TOKEN_COLOURS}
     for line in lines:
         day = _heading(line, Group.DAY)
         values["Prompt tokens"][day] += line.num_prompt_tokens - line.num_cached_tokens
@@ -120,27 +121,30 @@ def _token_chart(period: Period, lines: list[ReportLine]) -> dict[str, Any]:
                 "data": list(values[name].values()),
                 "backgroundColor": colour,
                 "stack": "tokens",
+                # The theme draws no axis unless it is asked to.
+                "displayYAxis": True,
             }
-            for name, colour in _COLOURS.items()
+            for name, colour in _TOKEN_COLOURS.items()
         ],
     }
 
 
 def _job_chart(period: Period, lines: list[ReportLine]) -> dict[str, Any]:
     days = _days(period)
-    jobs, failed = dict.fromkeys(days, 0), dict.fromkeys(days, 0)
+    values: dict[str, dict[str, int]] = {name: dict.fromkeys(days, 0) for name in _JOB_COLOURS}
     for line in lines:
-        jobs[_heading(line, Group.DAY)] += line.num_jobs
-        failed[_heading(line, Group.DAY)] += line.num_failed
+        values["Jobs"][_heading(line, Group.DAY)] += line.num_jobs
+        values["Failed"][_heading(line, Group.DAY)] += line.num_failed
     return {
         "labels": days,
         "datasets": [
             {
-                "label": "Jobs",
-                "data": list(jobs.values()),
-                "borderColor": "var(--color-primary-700)",
-            },
-            {"label": "Failed", "data": list(failed.values()), "borderColor": "#dc2626"},
+                "label": name,
+                "data": list(values[name].values()),
+                "borderColor": colour,
+                "displayYAxis": True,
+            }
+            for name, colour in _JOB_COLOURS.items()
         ],
     }
 
