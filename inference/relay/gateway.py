@@ -29,7 +29,7 @@ from inference.relay.keys import (
     replica_key,
     waiting_key,
 )
-from inference.relay.limits import Meter, Metering, Reading, ReadSpent, no_ledger
+from inference.relay.limits import Meter, Metering, Reading, ReadSpent, Stake, no_ledger
 from inference.relay.marks import prefix_marks
 from inference.relay.reaper import ReplicaEnd
 from inference.relay.registry import decode_status, select_statuses
@@ -127,20 +127,22 @@ class GatewayRelay:
         max_queue: int,
         max_owner_queue: int | None = None,
         bill: bytes = b"",
+        stake: Stake | None = None,
         meter: Meter | None = None,
     ) -> Admission:
         """Put a job into its waiting set, once however often it is asked.
 
         At most ``max_queue`` jobs wait beyond those that find a free slot, of one owner at most
         ``max_owner_queue``. The ``bill`` comes back with what the job used: see relay/usage.py.
-        The ``meter`` of a request comes with its first job, and takes what all of them may use.
+        The ``meter`` of a request comes with its first job, and takes what all of them may use;
+        the ``stake`` is what this one may use, for limits that are new later.
         """
         priority = max(IDLE_PRIORITY, min(MAX_PRIORITY, job.priority))
         row = (job.id, job.deployment, job.owner, job.gateway, job.deadline, encode_job(job))
         bounds = (max_queue, max_queue if max_owner_queue is None else max_owner_queue)
         durable = int(isinstance(job, GenerationJob) and job.is_durable)
         rank = (job.cost, priority, job.attempt, *bounds, job.fingerprint, durable)
-        arguments = (*row, *rank, " ".join(prefix_marks(job)), bill)
+        arguments = (*row, *rank, " ".join(prefix_marks(job)), bill, str(stake or ""))
         answer, readings = await self.metering.run("submit", arguments, meter)
         status, num_jobs, ticket_for, has_spare, wait_ms = answer[:5]
         wait = _seconds(wait_ms)

@@ -73,6 +73,10 @@ BATCHES = "lm:batches"  # who runs batches, while it does
 NUMBERS = "lm:numbers"  # hash: deployment -> the number of its next replica
 USAGE = "lm:usage"  # stream of what jobs used that have ended, until the ledger has it
 HOLDS = "lm:holds"  # zset of the jobs that hold something, by when they must have ended
+COUNTED = (
+    "lm:counted"  # hash: counter -> the revision of its limit that older jobs were counted for
+)
+COUNTED_ANEW = "lm:counted-anew"  # zset of counters, by when older jobs are to be counted once more
 CLOCK = "lm:clock"  # hash: the server's time as limits see it, and which run of the server it is
 
 WHOLE = {
@@ -87,6 +91,8 @@ WHOLE = {
     "CONTROLLER": CONTROLLER,
     "USAGE": USAGE,
     "HOLDS": HOLDS,
+    "COUNTED": COUNTED,
+    "COUNTED_ANEW": COUNTED_ANEW,
     "CLOCK": CLOCK,
 }
 

@@ -33,6 +33,11 @@ class CounterKind(StrEnum):
     QUEUED = "queued"
 
 
+_COUNTING_OLDER_JOBS = frozenset(
+    {CounterKind.SPENT_TOKENS, CounterKind.MONEY, CounterKind.OPEN, CounterKind.QUEUED}
+)
+
+
 class Period(StrEnum):
     """How long a budget is for."""
 
@@ -80,8 +85,8 @@ class Window:
 class Counter:
     """One limit: ``subject`` is whose it is (``key:7``, ``all``), ``bound`` what it allows.
 
-    A budget has a window, and a ``revision`` that grows whenever its limit changes: what was used
-    before is then looked up anew.
+    A budget has a window. Budgets, and what counts open and queued jobs, have a ``revision`` that
+    grows whenever the limit changes: what was used before, and what runs, is then counted anew.
     """
 
     kind: CounterKind
@@ -91,13 +96,17 @@ class Counter:
     revision: int = 0
     prices: Prices = FREE
 
-    def row_at(self, time: float) -> tuple[Any, ...]:
+    def row_at(self, time: float) -> dict[str, Any]:
         """Give the form that the scripts read."""
-        name, begins, ends = self.subject, 0, 0
+        row = {"kind": self.kind, "name": self.subject, "bound": self.bound}
+        if self.kind in _COUNTING_OLDER_JOBS:
+            row["revision"] = self.revision
         if self.window is not None:
-            name = f"{name}:{self.window.period}:{self.window.zone}"
-            begins, ends = self.window.around(time)
-        return (self.kind, name, self.bound, begins, ends, self.revision, *self.prices)
+            row["name"] = f"{self.subject}:{self.window.period}:{self.window.zone}"
+            row["from"], row["to"] = self.window.around(time)
+        if self.kind is CounterKind.MONEY:
+            row |= self.prices._asdict()
+        return row
 
 
 # An answer without a bound gets what its limits leave; where that is less it waits for more.
@@ -111,6 +120,18 @@ class JobNeed(NamedTuple):
     prompt: int
     completion: int | None
     room: int
+
+
+class Stake(NamedTuple):
+    """What a job may use at most, and whose limits count it: should there be new ones."""
+
+    prompt: int
+    completion: int
+    subjects: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Give the form that the scripts read."""
+        return " ".join((f"{self.prompt} {self.completion}", *self.subjects))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from inference.relay.keys import lua_constants
 
 Argument = str | bytes | int | float
 # What each script may call, in this order before its own text.
-SHARED = ("prelude", "order", "usage", "counters", "limits", "fate", "routing")
+SHARED = ("prelude", "order", "usage", "counters", "limits", "reserving", "fate", "routing")
 # What takes in more work. With a header a script is refused as a whole by a server without memory;
 # without one it goes on once it has written anything that needs none.
 TAKING_IN = frozenset({"submit", "ask", "admit"})

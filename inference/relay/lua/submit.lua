@@ -1,6 +1,6 @@
 -- ARGV: job, deployment, owner, gateway, deadline, payload, cost, priority, attempt, most waiting,
---   most waiting of the owner, fingerprint, durable (0/1), marks, bill ('' for none),
---   meter (of the request, with its first job; '' for none)
+--   most waiting of the owner, fingerprint, durable (0/1), marks, bill ('' for none), stake ('' for
+--   none, see reserving.lua), meter (of the request, with its first job; '' for none)
 -- Returns {status, jobs ahead, replica to send a ticket to or '', have others a free slot (0/1),
 --   expected wait in ms, what is left of limits}, or what ``reserve`` says where that is not 'ok';
 --   asking twice adds a job once.
@@ -31,29 +31,34 @@ if num_own - num_sleeping >= tonumber(ARGV[11]) then
 end
 
 -- The first job of a request takes what all of them need, or none comes in.
-local states = {}
-if ARGV[16] ~= '' then
-  local outcome = reserve(ARGV[16], { time = time, num_free = num_sleeping,
+local states, held = {}, nil
+if ARGV[17] ~= '' then
+  local outcome, taken = reserve(ARGV[17], { time = time, num_free = num_sleeping,
     pace = math.max(PLACE_SECONDS, expected_wait(deployment, 1, time) / 1000),
     gateway = ARGV[13] ~= '1' and gateway or nil })
   if outcome[1] ~= 'ok' then return outcome end
-  states = outcome[2]
+  states, held = outcome[2], taken
+else
+  held = read_hold(job)
 end
 
-redis.call('HSET', JOB .. job, 'state', 'waiting', 'deployment', deployment, 'owner', owner,
-  'gateway', gateway, 'deadline', ARGV[5], 'payload', ARGV[6], 'cost', math.max(1, cost),
-  'priority', priority, 'attempt', ARGV[9], 'print', ARGV[12], 'marks', ARGV[14])
-if ARGV[15] ~= '' then redis.call('HSET', JOB .. job, 'bill', ARGV[15]) end
+local fields = { 'state', 'waiting', 'deployment', deployment, 'owner', owner, 'gateway', gateway,
+  'deadline', ARGV[5], 'payload', ARGV[6], 'cost', math.max(1, cost), 'priority', priority,
+  'attempt', ARGV[9], 'print', ARGV[12], 'marks', ARGV[14] }
+local function set(name, value)
+  if not value or value == '' then return end
+  fields[#fields + 1] = name
+  fields[#fields + 1] = value
+end
+set('bill', ARGV[15])
+set('stake', ARGV[16])
+set('grant', held and held.grant)
+set('queues', held and queues_of(held))
+if ARGV[13] == '1' then set('durable', 1) end
+redis.call('HSET', JOB .. job, unpack(fields))
 -- Long: what has not been ended yet must be there for who ends it, and writes down what it used.
 redis.call('EXPIREAT', JOB .. job, math.ceil(deadline) + UNENDED_RETENTION)
-local held = read_hold(job)
-if held and held.grant then redis.call('HSET', JOB .. job, 'grant', held.grant) end
-if held and held.queues then redis.call('HSET', JOB .. job, 'queues', 1) end
-if ARGV[13] == '1' then
-  redis.call('HSET', JOB .. job, 'durable', 1)
-else
-  redis.call('SADD', FOLLOWED .. gateway, job)
-end
+if ARGV[13] ~= '1' then redis.call('SADD', FOLLOWED .. gateway, job) end
 enqueue(deployment, job, priority, owner, cost, time)
 redis.call('ZADD', DEADLINES, ARGV[5], job)
 redis.call('SADD', BACKLOG, deployment)

@@ -65,6 +65,14 @@ for _, job in ipairs(redis.call('ZRANGEBYSCORE', HOLDS, '-inf', time, 'LIMIT', 0
   end
 end
 
+-- What gateways let in that had not heard of a limit is counted by the next request that meets it.
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', COUNTED_ANEW, '-inf', time)) do
+  local revision = tonumber(redis.call('HGET', COUNTED, key) or 0)
+  if revision > 0 then redis.call('HSET', COUNTED, key, exact(-revision)) end
+  if redis.call('TYPE', key).ok == 'hash' then redis.call('HSET', key, 'run', UNKNOWN_RUN) end
+  redis.call('ZREM', COUNTED_ANEW, key)
+end
+
 for _, deployment in ipairs(redis.call('SMEMBERS', BACKLOG)) do
   local replicas = ready_replicas(deployment)
   local unready_since = tonumber(redis.call('HGET', UNREADY, deployment) or time)

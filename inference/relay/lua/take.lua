@@ -56,7 +56,7 @@ while true do
     charge(deployment, job, tonumber(row[4]), row[5], tonumber(row[6]))
     note_take(deployment, time)
     run(job, row[8])
-    if row[10] then leave_queues(job) end
+    if row[10] then leave_queues(job, row[10]) end
     local waited = math.max(0, time - tonumber(row[7] or time))
     local num_events = redis.call('XLEN', EVENTS .. job)
     return { row[1], row[2], num_events, math.ceil(waited * 1000), row[9] or '' }

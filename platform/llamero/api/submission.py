@@ -7,7 +7,7 @@ import msgspec
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import EmbeddingJob, GenerationJob
-from inference.relay.limits import JobNeed, Meter
+from inference.relay.limits import JobNeed, Meter, Stake
 from llamero import dispatch
 from llamero.accounts.callers import Caller
 from llamero.api.billing import bill_jobs
@@ -20,9 +20,10 @@ from models_registry.selectors import ServedModel
 
 @dataclass(frozen=True, slots=True)
 class MeasuredJobs:
-    """Jobs of one request that may come in, and the meter of what they take."""
+    """Jobs of one request that may come in, the stake of each, and the meter of what they take."""
 
     jobs: tuple[GenerationJob, ...]
+    stakes: tuple[Stake, ...]
     meter: Meter | None
 
 
@@ -50,7 +51,7 @@ async def measure_jobs(
             msgspec.structs.replace(job, max_tokens=longest) if longest < room_of(job) else job
             for job in jobs
         ]
-    return MeasuredJobs(tuple(jobs), measured.meter)
+    return MeasuredJobs(tuple(jobs), measured.stakes, measured.meter)
 
 
 async def submit_jobs(
@@ -61,13 +62,14 @@ async def submit_jobs(
     bills = await bill_jobs(measured.jobs, served, caller)
     streams: list[JobStream] = []
     try:
-        for job, bill in zip(measured.jobs, bills, strict=True):
+        for job, stake, bill in zip(measured.jobs, measured.stakes, bills, strict=True):
             meter = None if streams else measured.meter
             stream = await dispatcher.submit(
                 job,
                 max_queue=profile.max_queue,
                 max_owner_queue=profile.max_queue_per_key,
                 bill=bill,
+                stake=stake,
                 meter=meter,
             )
             stream.reader_ends_at = ends_at
@@ -103,6 +105,7 @@ async def submit_embedding(job: EmbeddingJob, served: ServedModel, caller: Calle
         max_queue=profile.max_queue,
         max_owner_queue=profile.max_queue_per_key,
         bill=make_bill(served, caller),
+        stake=measured.stakes[0],
         meter=measured.meter,
     )
     note_readings(stream.readings)

@@ -24,7 +24,7 @@ from inference.relay.gateway import (
     SpareView,
     broker_unavailable,
 )
-from inference.relay.limits import Counter, Meter, Reading, ReadSpent
+from inference.relay.limits import Counter, Meter, Reading, ReadSpent, Stake
 from inference.relay.subscriber import Subscriber
 from inference.relay.wrong_keys import WrongKeyRelay
 from llamero.dispatch.farewells import Farewells
@@ -164,12 +164,14 @@ class Dispatcher:
         max_queue: int,
         max_owner_queue: int | None = None,
         bill: bytes = b"",
+        stake: Stake | None = None,
         meter: Meter | None = None,
     ) -> JobStream:
         """Queue a job whose ``gateway`` is this ``gateway_id``, and follow it.
 
         Where no replica is ready it waits for one, as long as that may come before the deadline.
         The ``bill`` goes into the ledger with what the job used; without one nothing does.
+        The ``stake`` tells whose limits count the job, where they are newer than the job.
         The ``meter`` comes with a request's first job, and takes what all its jobs may use: the
         others are to be submitted, or left by ``leave``.
         Raises EngineError QUEUE_FULL, KEY_QUEUE_FULL, NO_READY_REPLICA, REQUEST_CRASHED_ENGINE or
@@ -179,7 +181,7 @@ class Dispatcher:
         await self._link()
         return await self._wakening.retry(
             job.deployment,
-            lambda: self._submitter.submit(job, max_queue, max_owner_queue, bill, meter),
+            lambda: self._submitter.submit(job, max_queue, max_owner_queue, bill, stake, meter),
             deadline=job.deadline,
         )
 

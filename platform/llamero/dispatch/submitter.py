@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.jobs import Job
 from inference.relay.gateway import Admission, GatewayRelay
-from inference.relay.limits import Meter
+from inference.relay.limits import Meter, Stake
 from llamero.dispatch.farewells import Farewells
 from llamero.dispatch.followed import Followed
 from llamero.dispatch.stream import JobStream
@@ -36,13 +36,19 @@ class Submitter:
         max_queue: int,
         max_owner_queue: int | None,
         bill: bytes,
+        stake: Stake | None,
         meter: Meter | None,
     ) -> JobStream:
         """Queue a job and follow it; raises as ``Dispatcher.submit`` does."""
         # Known here before it is known there: its first event may come before the answer.
         stream = self._follow(job)
         submission = self._relay.submit(
-            job, max_queue=max_queue, max_owner_queue=max_owner_queue, bill=bill, meter=meter
+            job,
+            max_queue=max_queue,
+            max_owner_queue=max_owner_queue,
+            bill=bill,
+            stake=stake,
+            meter=meter,
         )
         call = asyncio.get_running_loop().create_task(submission)
         try:

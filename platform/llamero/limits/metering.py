@@ -7,22 +7,23 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.relay.limits import LEAST_ANSWER, Counter, CounterKind, JobNeed, Meter
+from inference.relay.limits import LEAST_ANSWER, Counter, CounterKind, JobNeed, Meter, Stake
 from llamero import dispatch
 from llamero.accounts.callers import Caller
 from llamero.errors import LlameroError
 from llamero.limits.readings import note_readings
-from llamero.limits.selectors import CallLimits, find_limits
+from llamero.limits.selectors import CallLimits, find_limits, name_subjects
 from llamero.limits.words import name_limit, name_subject
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured request: its meter, None where nothing counts it.
+    """A measured request: the stakes of its jobs, and its meter, None where nothing counts it.
 
     No answer may have more tokens than ``longest_answer``, where that is told.
     """
 
+    stakes: tuple[Stake, ...]
     meter: Meter | None = None
     longest_answer: int | None = None
 
@@ -35,14 +36,16 @@ async def measure(
     longest = _longest_answer(limits, jobs)
     if longest is not None:
         jobs = [job._replace(room=min(job.room, longest)) for job in jobs]
+    subjects = name_subjects(caller, model_pk)
+    stakes = tuple(Stake(job.prompt, _most_of(job), subjects) for job in jobs)
     if not limits.counters:
-        return Measured(None, longest)
+        return Measured(stakes, None, longest)
     for counter in limits.counters:
         least = _least_of(counter, jobs)
         if least > counter.bound:
             raise _never_fits(name_limit(counter), _tokens_of(jobs))
     meter = Meter(secrets.token_hex(8), limits.counters, tuple(jobs), seconds, LEAST_ANSWER)
-    return Measured(meter, longest)
+    return Measured(stakes, meter, longest)
 
 
 async def admit(caller: Caller) -> None:
@@ -72,6 +75,10 @@ def _longest_answer(limits: CallLimits, jobs: Sequence[JobNeed]) -> int | None:
 def _tokens_of(jobs: Sequence[JobNeed]) -> int:
     """Count the tokens that a request asks for at least."""
     return sum(job.prompt + _least_answer(job) for job in jobs)
+
+
+def _most_of(job: JobNeed) -> int:
+    return max(0, job.room if job.completion is None else job.completion)
 
 
 def _least_answer(job: JobNeed) -> int:

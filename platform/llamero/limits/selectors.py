@@ -24,6 +24,7 @@ _RATES = {
     "concurrent_requests": CounterKind.OPEN,
     "queued_requests": CounterKind.QUEUED,
 }
+_OF_NOW = frozenset({CounterKind.OPEN, CounterKind.QUEUED})
 _BUDGETS = {
     "tokens_per_day": (CounterKind.SPENT_TOKENS, Period.DAY),
     "tokens_per_month": (CounterKind.SPENT_TOKENS, Period.MONTH),
@@ -54,13 +55,21 @@ async def find_limits(caller: Caller, model_pk: int | None = None) -> CallLimits
     return known or CallLimits()
 
 
-def _read_limits(caller: Caller, model_pk: int | None) -> CallLimits:
+def name_subjects(caller: Caller, model_pk: int | None) -> tuple[str, ...]:
+    """Give whose limits a request meets, as counters are named, but for those of all together."""
+    return tuple(f"{name}:{pk}" for name, pk in _subjects_of(caller, model_pk).items())
+
+
+def _subjects_of(caller: Caller, model_pk: int | None) -> dict[str, int]:
     user_pk = None if caller.user is None else caller.user.pk
-    subjects = {"key": caller.key_id, "user": user_pk, "team": caller.team_id, "model": model_pk}
+    pks = {"key": caller.key_id, "user": user_pk, "team": caller.team_id, "model": model_pk}
+    return {name: pk for name, pk in pks.items() if pk is not None}
+
+
+def _read_limits(caller: Caller, model_pk: int | None) -> CallLimits:
     meant = of_all()
-    for name, pk in subjects.items():
-        if pk is not None:
-            meant |= Q(**{name: pk})
+    for name, pk in _subjects_of(caller, model_pk).items():
+        meant |= Q(**{name: pk})
     found = list(LimitSet.objects.filter(meant))
     prices = _find_prices(model_pk)
     counters = [counter for limits in found for counter in _counters_of(limits, prices)]
@@ -76,7 +85,7 @@ def _find_prices(model_pk: int | None) -> Prices:
 
 def _counters_of(limits: LimitSet, prices: Prices) -> list[Counter]:
     counters = [
-        Counter(kind, limits.subject, bound)
+        Counter(kind, limits.subject, bound, revision=limits.revision if kind in _OF_NOW else 0)
         for name, kind in _RATES.items()
         if (bound := getattr(limits, name)) is not None
     ]

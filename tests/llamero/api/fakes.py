@@ -27,7 +27,7 @@ from inference.protocol.text import (
 )
 from inference.relay.endings import CANCELLED_EVENT
 from inference.relay.gateway import SpareView
-from inference.relay.limits import Meter, Reading
+from inference.relay.limits import Meter, Reading, Stake
 from llamero.dispatch.dispatcher import Cancellation
 from models_registry.selectors import ServedModel
 from tests.llamero.api.fake_answers import FakeAnswers
@@ -202,6 +202,7 @@ class FakeDispatcher:
         max_queue: int,
         max_owner_queue: int,
         bill: bytes = b"",
+        stake: Stake | None = None,
         meter: Meter | None = None,
     ) -> FakeStream:
         self._check()
@@ -277,7 +278,7 @@ def make_status(deployment: str, state: ReplicaState = ReplicaState.READY) -> Re
         state=state,
         num_slots=2,
         facts=FACTS,
-        slots=(SlotStats(id=0, job="job-of-another", owner="key:9", num_decoded=4), SlotStats(id=1)),
+        slots=(SlotStats(id=0, job="abc", owner="key:9", num_decoded=4), SlotStats(id=1)),
     )
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from inference.protocol.errors import EngineError
 from inference.protocol.events import (
@@ -18,7 +17,7 @@ from inference.protocol.events import (
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
-from inference.relay.limits import Meter
+from inference.relay.limits import Meter, Stake
 from tests.llamero.played_stream import PlayedStream, count_reasoning
 
 NUM_PROMPT_TOKENS = 7
@@ -154,7 +153,6 @@ class FakeWrongKeys:
 class FakeDispatcher:
     """What the gateway asks for, without a data plane behind it."""
 
-    stream_kind: ClassVar[type[FakeStream]] = FakeStream
     pieces: tuple[str, ...] = ("Hello", ", ", "world")
     step_seconds: float = 0.0
     refusal: EngineError | None = None
@@ -191,14 +189,13 @@ class FakeDispatcher:
         max_queue: int,
         max_owner_queue: int,
         bill: bytes = b"",
+        stake: Stake | None = None,
         meter: Meter | None = None,
     ) -> FakeStream:
         """Take a job, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
-        stream = self.stream_kind(
-            job, self.pieces, self.step_seconds, is_slot_taken=self.is_slot_taken
-        )
+        stream = FakeStream(job, self.pieces, self.step_seconds, is_slot_taken=self.is_slot_taken)
         self.streams.append(stream)
         return stream
 
