@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from inference.protocol.errors import EngineError
 from inference.protocol.events import (
@@ -153,6 +154,7 @@ class FakeWrongKeys:
 class FakeDispatcher:
     """What the gateway asks for, without a data plane behind it."""
 
+    stream_kind: ClassVar[type[FakeStream]] = FakeStream
     pieces: tuple[str, ...] = ("Hello", ", ", "world")
     step_seconds: float = 0.0
     refusal: EngineError | None = None
@@ -195,7 +197,9 @@ class FakeDispatcher:
         """Take a job, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
-        stream = FakeStream(job, self.pieces, self.step_seconds, is_slot_taken=self.is_slot_taken)
+        stream = self.stream_kind(
+            job, self.pieces, self.step_seconds, is_slot_taken=self.is_slot_taken
+        )
         self.streams.append(stream)
         return stream
 
