@@ -94,7 +94,16 @@ class LimitSetAdmin(ModelAdmin):  # type: ignore[misc]
     list_select_related = TARGETS
     search_fields = ("key__name", "key__prefix", "user__username", "team__name", "model__slug")
     autocomplete_fields = TARGETS
-    fieldsets = ((None, {"fields": ("key", "user", "team", "model")}), *_FIELDSETS)
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": TARGETS,
+                "description": "Whose they are: choose one. Without any they are of all together.",
+            },
+        ),
+        *_FIELDSETS,
+    )
 
     @display(description="Of")  # type: ignore[untyped-decorator]
     def target(self, limits: LimitSet) -> str:

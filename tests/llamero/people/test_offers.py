@@ -10,6 +10,7 @@ from tests.llamero.people.conftest import browser_of
 
 # What pages lead to, and what their scripts fetch by themselves.
 ADDRESS = re.compile(r'(?:(?:href|action)="(/[^"#?]*)|data-[a-z-]*url="(/[^"]*))')
+INLINE = re.compile(r'<script(?![^>]*(?:\ssrc=|type="application/json"))|\son[a-z]+="|"javascript:')
 # Files, what ends the session or makes a key, and what wants to know for which field it is asked.
 ELSEWHERE = re.compile(r"/(static/|admin/(logout|autocomplete)/|account/|openapi.json|favicon)")
 
@@ -20,6 +21,8 @@ def offers_of(browser: Client, path: str) -> set[str]:
     # Steps are taken by POST alone.
     assert answer.status_code in (200, 405), path
     is_page = answer.headers.get("Content-Type", "").startswith("text/html")
+    # The policy of our pages lets none of these run.
+    assert not (is_page and INLINE.search(answer.text)), path
     found = ADDRESS.findall(answer.text) if is_page else []
     return {one for pair in found for one in pair if one and not ELSEWHERE.match(one)}
 

@@ -17,13 +17,15 @@ export class Row {
     const { name, kind, progress, words, pause, remove } = this.parts;
     const size = file.bytes ?? 0;
     const received = sender ? sender.sent : file.received;
+    const isHashed = sender?.isHashed ?? false;
     const isEnded = ["complete", "refused"].includes(file.status);
     name.textContent = file.filename || "…";
     kind.textContent = describePart(file);
     kind.hidden = !kind.textContent;
     progress.max = size || 1;
-    progress.value = isEnded && file.status === "complete" ? progress.max : received;
-    progress.setAttribute("aria-label", file.filename);
+    progress.value = isEnded && file.status === "complete" ? progress.max : isHashed ? sender.hashed : received;
+    progress.setAttribute("aria-label", `${file.filename}, ${isHashed ? "compared" : "sent"}`);
+    progress.classList.toggle("upload-hashing", isHashed || file.status === "checking");
     words.textContent = describe(file, sender, received);
     words.classList.toggle("upload-bad", file.status === "refused" || sender?.state === "failed");
     const canGoOn = sender && ["paused", "failed"].includes(sender.state) && file.status === "receiving";
@@ -61,6 +63,7 @@ function describeSender(sender, received, size) {
   }
   const share = `${sizeInWords(received)} of ${size} (${percent(received, sender.file.size)})`;
   if (sender.state === "paused") return `${share}, paused`;
+  if (sender.isHashed) return `${share}. Its hash is computed: ${percent(sender.hashed, sender.file.size)}`;
   if (sender.words) return `${share}. ${sender.words}`;
   if (!sender.speed) return share;
   return `${share}, ${sizeInWords(sender.speed)}/s, ${timeInWords(sender.secondsLeft)} left`;

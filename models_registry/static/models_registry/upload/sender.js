@@ -18,6 +18,7 @@ export class Sender {
     this.hashed = 0;
     this.speed = 0;
     this.words = "";
+    this.isLast = false;
     this.hash = null;
     this.abort = new AbortController();
   }
@@ -38,6 +39,11 @@ export class Sender {
   pause() {
     this.abort.abort();
     if (this.state !== "sent") this.#become("paused");
+  }
+
+  /** Whether it waits for its own hash: before anything is sent, or with the last piece. */
+  get isHashed() {
+    return this.state === "hashing" || this.isLast;
   }
 
   get secondsLeft() {
@@ -92,8 +98,7 @@ export class Sender {
     const end = Math.min(this.sent + Math.round(length), this.file.size);
     const isLast = end === this.file.size;
     if (this.sent > 0) this.#hash().catch(() => {});
-    if (isLast && this.sent > 0) this.#become("sending", "Waiting for the file's hash.");
-    const sha256 = isLast ? await this.#hash() : "";
+    const sha256 = isLast ? await this.#hashWithLast() : "";
     this.abort.signal.throwIfAborted();
     return this.server.sendPiece(this.id, this.sent, this.file.slice(this.sent, end), {
       sha256,
@@ -103,6 +108,17 @@ export class Sender {
         this.onChange(this);
       },
     });
+  }
+
+  /** The hash goes with the last piece, which waits for it; pieces are sent faster than hashed. */
+  async #hashWithLast() {
+    this.isLast = this.sent > 0;
+    this.#become("sending");
+    try {
+      return await this.#hash();
+    } finally {
+      this.isLast = false;
+    }
   }
 
   /** Wait a moment, and ask where the upload stands: an answer may have been lost. */

@@ -121,6 +121,13 @@ class ApiKeyAdmin(TeamRightsMixin):
             kwargs |= {"queryset": administered_teams(request.user), "required": True}
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Name the lists "Available models" and "Chosen models", after what is in them."""
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if db_field.name == "allowed_models" and field is not None:
+            field.widget.verbose_name = "models"
+        return field
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Offer the admin's own user as the owner."""
         return {"user": request.user.pk, **super().get_changeform_initial_data(request)}

@@ -21,6 +21,11 @@ _STATES = {
 }
 
 
+_WHOSE = (
+    "Choose one, and its budgets are watched. Without any the alert watches all budgets there are."
+)
+
+
 class SharesField(forms.JSONField):
     """Whole numbers of per cent, with commas between them."""
 
@@ -84,12 +89,15 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     autocomplete_fields = TARGETS
     readonly_fields = ("shown_webhook", "shown_secret")
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Keep secrets from those who may only look: where a webhook is often is one, too."""
-        fields = list(UsageAlertForm.Meta.fields)
-        if obj is None or self.has_change_permission(request, obj):
-            return [*fields, "shown_secret"]
-        return ["shown_webhook" if name == "webhook_url" else name for name in fields]
+        may_change = obj is None or self.has_change_permission(request, obj)
+        webhook = ("webhook_url", "shown_secret") if may_change else ("shown_webhook",)
+        return (
+            (None, {"fields": ("name", "enabled", "shares")}),
+            ("Whose budgets", {"fields": TARGETS, "description": _WHOSE}),
+            ("Who is told", {"fields": ("recipients", *webhook)}),
+        )
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
         """Let nobody find a secret out by asking whether it begins with something."""

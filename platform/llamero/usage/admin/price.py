@@ -44,6 +44,7 @@ class PriceInline(TabularInline):  # type: ignore[misc]
     formset = PriceFormSet
     extra = 0
     verbose_name_plural = "prices"
+    template_before = "usage/prices_note.html"
 
 
 _page: Any = admin.site.get_model_admin(Model)

@@ -46,7 +46,7 @@ export async function showShare(chat, change) {
   field.readOnly = true;
   field.setAttribute("aria-label", "Link");
   const copy = makeAction("content_copy", "Copy link", () => copyText(field.value, copy));
-  const switchButton = make("button", "button", "");
+  const switchButton = make("button", "button button-primary", "");
   switchButton.type = "button";
   const show = () => {
     const isShared = Boolean(chat.shared_at);
@@ -61,7 +61,7 @@ export async function showShare(chat, change) {
     Object.assign(chat, await change(!chat.shared_at));
     show();
   });
-  const close = make("button", "button button-primary", "Close");
+  const close = make("button", "button", "Close");
   close.type = "button";
   close.addEventListener("click", () => dialog.close(""));
   show();
@@ -88,7 +88,7 @@ export function showCode(versions) {
   choose(Object.keys(versions)[0]);
   const about = make("p", "", "Put an API key of yours into the variable LLAMERO_API_KEY.");
   const copy = makeAction("content_copy", "Copy", () => copyText(pre.textContent, copy));
-  const close = make("button", "button button-primary", "Close");
+  const close = make("button", "button", "Close");
   close.type = "button";
   close.addEventListener("click", () => dialog.close(""));
   dialog.classList.add("wide");

@@ -1,5 +1,7 @@
 // Points on a plane as a small SVG, each with its number.
 
+import { placeLabels } from "./labels.js";
+
 const WIDTH = 640;
 const HEIGHT = 400;
 const MARGIN = 40;
@@ -21,14 +23,17 @@ export function drawPlot(points, labels) {
     makeShape("line", { x1: 0, y1: HEIGHT / 2, x2: WIDTH, y2: HEIGHT / 2 }),
     makeShape("line", { x1: WIDTH / 2, y1: 0, x2: WIDTH / 2, y2: HEIGHT }),
   );
-  points.forEach(([x, y], index) => {
-    const left = WIDTH / 2 + x * scale;
-    const top = HEIGHT / 2 - y * scale;
+  const places = points.map(([x, y]) => [WIDTH / 2 + x * scale, HEIGHT / 2 - y * scale]);
+  const numbers = places.map((_, index) => String(index + 1));
+  const spots = placeLabels(places, numbers, { width: WIDTH, height: HEIGHT });
+  places.forEach(([left, top], index) => {
+    const { x, y, isFar } = spots[index];
     const group = makeShape("g", {});
+    group.append(makeShape("title", {}, labels[index]));
+    if (isFar) group.append(makeShape("line", { x1: left, y1: top, x2: x, y2: y, class: "leader" }));
     group.append(
-      makeShape("title", {}, labels[index]),
       makeShape("circle", { cx: left, cy: top, r: 5 }),
-      makeShape("text", { x: left + 9, y: top + 4 }, String(index + 1)),
+      makeShape("text", { x, y, "text-anchor": "middle", "dominant-baseline": "central" }, numbers[index]),
     );
     svg.append(group);
   });
