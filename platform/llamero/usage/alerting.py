@@ -1,7 +1,7 @@
 """Notes that a share of a budget is used, once in each of its windows, and has it told."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from inference.relay.connect import SyncRedis
+from llamero.usage.budget_use import read_used
 from llamero.usage.budgets import Budget, list_budgets
 from llamero.usage.models import AlertNotice, UsageAlert
 from llamero.usage.money import write_money
@@ -37,34 +38,57 @@ class AlertWatch:
 
 
 def note_shares(now: datetime) -> None:
-    """Note the shares that are used and have not been noted in this window."""
+    """Note the shares that are used and have not been noted in this window.
+
+    The number of queries does not grow with that of budgets.
+    """
     alerts = list(UsageAlert.objects.filter(enabled=True))
     if not alerts:
         return
-    for budget in list_budgets(now):
-        watching = [one for one in alerts if one.subject in ("", budget.subject)]
-        if watching:
-            used = budget.read_used()
-            for alert in watching:
-                _note(alert, budget, used)
+    watched = {one.subject for one in alerts}
+    budgets = [one for one in list_budgets(now) if not watched.isdisjoint(("", one.subject))]
+    used = read_used(budgets)
+    noted: list[AlertNotice] = []
+    for budget in budgets:
+        for alert in alerts:
+            if alert.subject in ("", budget.subject):
+                noted += _notices_of(alert, budget, used[budget.name])
+    if noted:
+        _keep_new(noted)
 
 
-def _note(alert: UsageAlert, budget: Budget, used: Decimal) -> None:
-    """Note the highest share that is used; lower ones say nothing more."""
+def _notices_of(alert: UsageAlert, budget: Budget, used: Decimal) -> Iterator[AlertNotice]:
+    """Give what is to be told of the highest share that is used; lower ones say nothing more."""
     reached = [share for share in alert.shares if used * 100 >= share * budget.amount]
     if not reached:
         return
-    window = {"alert": alert, "budget": budget.name, "begins_at": budget.begins}
-    channels = [EMAIL] if alert.recipients else []
-    channels += [WEBHOOK] if alert.webhook_url else []
-    told = AlertNotice.objects.filter(**window, share__gte=max(reached))
-    missing = set(channels) - set(told.values_list("channel", flat=True))
-    message = _message(alert, budget, used, max(reached))
+    for channel, is_meant in ((EMAIL, alert.recipients), (WEBHOOK, alert.webhook_url)):
+        if is_meant:
+            yield AlertNotice(
+                alert=alert,
+                budget=budget.name,
+                begins_at=budget.begins,
+                channel=channel,
+                share=max(reached),
+                message=_message(alert, budget, used, max(reached)),
+            )
+
+
+def _keep_new(notices: list[AlertNotice]) -> None:
+    """Keep those that say more than what was noted before in the same window."""
+    alerts = {one.alert_id for one in notices}
+    earliest = min(one.begins_at for one in notices)
+    told: dict[tuple[object, ...], int] = {}
+    before = AlertNotice.objects.filter(alert__in=alerts, begins_at__gte=earliest).order_by()
+    for *window, share in before.values_list("alert_id", "channel", "budget", "begins_at", "share"):
+        told[tuple(window)] = max(share, told.get(tuple(window), 0))
     AlertNotice.objects.bulk_create(
         (
-            AlertNotice(**window, channel=channel, share=max(reached), message=message)
-            for channel in sorted(missing)
+            one
+            for one in notices
+            if one.share > told.get((one.alert_id, one.channel, one.budget, one.begins_at), 0)
         ),
+        batch_size=500,
         ignore_conflicts=True,
     )
 

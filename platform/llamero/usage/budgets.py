@@ -8,8 +8,6 @@ from enum import StrEnum
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from llamero.usage.selectors import EVERYBODY, Subject, sum_usage
-
 
 class Measure(StrEnum):
     """What a budget is of."""
@@ -37,13 +35,6 @@ class Budget:
     def name(self) -> str:
         """Tell it from all others; the same in each of its windows."""
         return f"{self.subject} {self.measure} {self.period}"
-
-    def read_used(self) -> Decimal:
-        """Ask the ledger what is used of it."""
-        kind, _, number = self.subject.partition(":")
-        subject = Subject(**{f"{kind}_id": int(number)}) if number else EVERYBODY
-        used = sum_usage(subject, self.begins)
-        return used.cost if self.measure is Measure.MONEY else Decimal(used.num_tokens)
 
 
 def list_budgets(now: datetime) -> list[Budget]:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core import mail
 from django.core.exceptions import ValidationError
 from django.utils import timezone
@@ -106,6 +107,29 @@ def test_an_alert_of_one_watches_its_budgets_alone(admin_user: Any):
     use(100, user_id=admin_user.pk)
     note_shares(LATER)
     assert AlertNotice.objects.get().message["owner"] == "user admin"
+
+
+def test_many_budgets_need_no_more_queries_than_a_few(admin_user, django_assert_max_num_queries):
+    users = User.objects.bulk_create(User(username=f"user{number}") for number in range(600))
+    zones = ("UTC", "Asia/Kathmandu", "America/New_York")
+    LimitSet.objects.bulk_create(
+        LimitSet(user=user, tokens_per_day=100, money_per_month=1, time_zone=zones[user.pk % 3])
+        for user in users
+    )
+    LimitSet.objects.create(tokens_per_day=10**6)
+    make_alert()
+    rows = [make_row(user_id=user.pk, num_prompt_tokens=user.pk % 7 * 20) for user in users]
+    # Midnight of Kathmandu is a quarter past an hour of the world.
+    early = NOON - timedelta(hours=17, minutes=46)
+    rows += [make_row(user_id=user.pk, ended_at=early) for user in users]
+    save_rows(*rows)
+    with django_assert_max_num_queries(12):
+        note_shares(LATER)
+    shares = {notice.budget: notice.share for notice in AlertNotice.objects.all()}
+    for user in users:
+        used = user.pk % 7 * 20 + 5
+        share = 100 if used >= 100 else 50 if used >= 50 else None
+        assert shares.get(f"user:{user.pk} tokens day") == share
 
 
 def test_recipients_are_written_to_once():
