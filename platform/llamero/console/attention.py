@@ -17,7 +17,7 @@ from django.utils.timesince import timeuntil
 from llamero.accounts.models import ApiKey
 from llamero.console.overview import Overview
 from llamero.control.models import Node
-from llamero.usage.models import AlertNotice, NoticeState
+from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
 
 MAX_NAMED = 5
@@ -56,6 +56,8 @@ def list_concerns(user: Person, overview: Overview) -> list[Concern]:
         found += _judge_keys()
     if _may(user, "usage.view_alertnotice"):
         found += _judge_budgets()
+    if _may(user, "usage.view_usagealert"):
+        found += _judge_alerts()
     return sorted(found, key=lambda one: one.level != "danger")
 
 
@@ -144,6 +146,19 @@ def _judge_budgets() -> Iterator[Concern]:
             f"{notice.alert}: {notice.share} % of {notice.budget_label} is used",
             f"Nobody was told: {notice.last_error}" if is_lost else "Raise the budget, or wait.",
             reverse("admin:usage_alertnotice_changelist"),
+        )
+
+
+def _judge_alerts() -> Iterator[Concern]:
+    alerts = UsageAlert.objects.filter(enabled=True).exclude(recipients=[])
+    hindered = [one for one in _first(alerts) if one.hindrance]
+    if hindered:
+        names = ", ".join(one.name for one in hindered)
+        yield Concern(
+            "warning",
+            "Alerts cannot be sent by e-mail",
+            f"{hindered[0].hindrance} Until then the recipients of {names} are told nothing.",
+            reverse("admin:usage_usagealert_changelist"),
         )
 
 

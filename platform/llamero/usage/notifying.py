@@ -9,7 +9,6 @@ import logging
 from datetime import datetime, timedelta
 from smtplib import SMTPException
 
-from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db.models import F
 from django.utils import timezone
@@ -65,8 +64,8 @@ def _send(notice: AlertNotice) -> None:
 
 
 def _send_email(notice: AlertNotice) -> None:
-    if not settings.EMAIL_IS_SET_UP:
-        raise NotSent("No mail server is set up: see LLAMERO_EMAIL_URL.")
+    if notice.alert.hindrance:
+        raise NotSent(notice.alert.hindrance)
     told = notice.message
     subject = f"{told['share_percent']} % of a budget is used: {told['owner']}"
     lines = (

@@ -76,7 +76,8 @@ def test_what_one_may_not_see_is_not_told() -> None:
     assert titles(member) == []
 
 
-def test_budgets_that_are_used_are_named(admin: User) -> None:
+def test_budgets_that_are_used_are_named(admin: User, settings: Any) -> None:
+    settings.EMAIL_IS_SET_UP = True
     alert = UsageAlert.objects.create(name="Spending", recipients=["ops@example.org"])
     AlertNotice.objects.create(
         alert=alert,
@@ -89,6 +90,19 @@ def test_budgets_that_are_used_are_named(admin: User) -> None:
 
     budget = "key ci (llm_abcdefgh_…), tokens a day"
     assert titles(admin) == [f"Spending: 100 % of {budget} is used"]
+
+
+def test_alerts_that_no_mail_server_sends_are_named(admin: User, settings: Any) -> None:
+    UsageAlert.objects.create(name="Spending", recipients=["ops@example.org"])
+    UsageAlert.objects.create(name="Hook", webhook_url="https://hooks.example/x")
+    UsageAlert.objects.create(name="Off", recipients=["ops@example.org"], enabled=False)
+    settings.EMAIL_IS_SET_UP = False
+    [concern] = list_concerns(admin, Overview())
+    assert concern.title == "Alerts cannot be sent by e-mail"
+    assert "LLAMERO_EMAIL_URL" in concern.advice
+    assert "recipients of Spending are" in concern.advice
+    settings.EMAIL_IS_SET_UP = True
+    assert list_concerns(admin, Overview()) == []
 
 
 def test_nodes_are_not_called_silent_while_nobody_hears_them(admin: User) -> None:

@@ -276,6 +276,18 @@ def test_an_alert_is_made_by_its_page(admin_client):
     assert admin_client.get("/admin/usage/alertnotice/").status_code == 200
 
 
+def test_who_makes_an_alert_is_told_that_no_mail_server_is_set_up(admin_client, settings):
+    settings.EMAIL_IS_SET_UP = False
+    url = "/admin/usage/usagealert/"
+    assert "LLAMERO_EMAIL_URL" in admin_client.get(f"{url}add/").content.decode()
+    fields = {"name": "a", "shares": "80", "recipients": "a@b.example"}
+    answer = admin_client.post(f"{url}add/", fields, follow=True)
+    # Once in the list, and once above it.
+    assert answer.content.decode().count("LLAMERO_EMAIL_URL") == 2
+    settings.EMAIL_IS_SET_UP = True
+    assert "LLAMERO_EMAIL_URL" not in admin_client.get(url).content.decode()
+
+
 def test_secrets_of_an_alert_are_for_those_who_may_change_it(viewer, admin_client):
     alert = UsageAlert.objects.create(name="a", webhook_url="https://hooks.example/T0/s3cr3t")
     viewing = Permission.objects.get(codename="view_usagealert")

@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django import forms
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -13,6 +14,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from llamero.accounts.targets import TARGETS, show_target
 from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
+from llamero.usage.models.alert import NO_MAIL_SERVER
 
 _STATES = {
     NoticeState.WAITING: "info",
@@ -72,6 +74,13 @@ class UsageAlertForm(forms.ModelForm):  # type: ignore[type-arg]
     shares = SharesField(help_text="In per cent of a budget, as in 80, 100.")
     recipients = LinesField(required=False, help_text="E-mail addresses, a line each.")
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Say beside the addresses where nothing can be sent to them."""
+        super().__init__(*args, **kwargs)
+        if not settings.EMAIL_IS_SET_UP and "recipients" in self.fields:
+            field = self.fields["recipients"]
+            field.help_text = f"{field.help_text} {NO_MAIL_SERVER} They get nothing until then."
+
     class Meta:
         model = UsageAlert
         fields = ("name", "enabled", *TARGETS, "shares", "recipients", "webhook_url")
@@ -82,7 +91,14 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     """Whose budgets are watched, and who is told."""
 
     form = UsageAlertForm
-    list_display = ("name", "enabled", "watched", "shown_shares", "shown_webhook")
+    list_display = (
+        "name",
+        "enabled",
+        "watched",
+        "shown_shares",
+        "shown_recipients",
+        "shown_webhook",
+    )
     list_filter = ("enabled",)
     list_select_related = TARGETS
     search_fields = ("name",)
@@ -113,6 +129,17 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     def shown_shares(self, alert: UsageAlert) -> str:
         """Show at which shares."""
         return ", ".join(f"{share} %" for share in alert.shares)
+
+    def save_model(self, request: HttpRequest, obj: UsageAlert, form: Any, change: bool) -> None:
+        """Save it, and say what keeps it from telling anybody."""
+        super().save_model(request, obj, form, change)
+        if obj.hindrance:
+            messages.warning(request, f"Nobody is told by e-mail. {obj.hindrance}")
+
+    @display(description="E-mail")  # type: ignore[untyped-decorator]
+    def shown_recipients(self, alert: UsageAlert) -> str:
+        """Show how many are told, or why they are not."""
+        return alert.hindrance or str(len(alert.recipients) or "-")
 
     @display(description="Webhook")  # type: ignore[untyped-decorator]
     def shown_webhook(self, alert: UsageAlert) -> str:

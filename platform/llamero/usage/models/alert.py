@@ -15,6 +15,7 @@ from llamero.usage.signing import make_webhook_secret
 
 MAX_SHARES = 10
 MAX_RECIPIENTS = 20
+NO_MAIL_SERVER = "No mail server is set up: see LLAMERO_EMAIL_URL."
 
 
 def check_shares(shares: Any) -> None:
@@ -100,6 +101,11 @@ class UsageAlert(models.Model):
         """Refuse an alert that tells nobody."""
         if not self.recipients and not self.webhook_url:
             raise ValidationError("Name recipients or a webhook.")
+
+    @property
+    def hindrance(self) -> str:
+        """Why its recipients get nothing; empty where they do."""
+        return NO_MAIL_SERVER if self.recipients and not settings.EMAIL_IS_SET_UP else ""
 
     @property
     def subject(self) -> str:
