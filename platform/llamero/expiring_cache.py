@@ -78,6 +78,13 @@ class ExpiringCache(Generic[Value]):
         now = self._clock()
         self._entries[key] = _Entry(now + self._lifetime, now, value)
 
+    def doubt(self, is_meant: Callable[[Value], bool]) -> None:
+        """Have the values that are meant read again; in an outage they go on to count."""
+        now = self._clock()
+        for key, entry in tuple(self._entries.items()):
+            if is_meant(entry.value):
+                self._entries[key] = entry._replace(fresh_until=now)
+
     def forget(self, is_meant: Callable[[Value], bool]) -> None:
         """Forget the values that are meant."""
         for key, entry in tuple(self._entries.items()):

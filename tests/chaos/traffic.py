@@ -26,6 +26,7 @@ RETRYABLE = frozenset(
     }
 )
 LIMIT_SECONDS = 90.0
+FILLING_CLIENTS, FILLING_ROUNDS = 64, 4
 
 
 @dataclass(slots=True)
@@ -191,3 +192,15 @@ async def _connect(
         with contextlib.suppress(ConnectionRefusedError):
             return await asyncio.open_connection(host, port)
     return await asyncio.open_connection(host, ports[-1])
+
+
+async def fill_pools(port: int, key: str) -> None:
+    """Have a gateway open all the threads and connections that it may.
+
+    Its pools grow with need, to a bound; what it holds is compared from there.
+    """
+    for number in range(FILLING_ROUNDS):
+        prompts = [
+            make_prompt(10**7 + number * FILLING_CLIENTS + one) for one in range(FILLING_CLIENTS)
+        ]
+        await asyncio.gather(*(ask(port, key, make_body(prompt, 4)) for prompt in prompts))

@@ -109,13 +109,14 @@ def _caller_of(key: ApiKey) -> Caller:
 
 
 async def review_owners(owners: frozenset[str]) -> frozenset[str]:
-    """Forget what is remembered of owners, and give those that may call no more.
+    """Give those that may call no more, and have what is remembered of the others read again.
 
     ``settings.OWNER_REVIEW``: the data plane's connection asks while they have something open.
     While the database is out of reach this raises, and what is remembered goes on to count.
     """
     lost: frozenset[str] = await database_sync_to_async(_find_lost)(owners)
-    recent_callers.forget(lambda caller: caller.owner in owners)
+    recent_callers.forget(lambda caller: caller.owner in lost)
+    recent_callers.doubt(lambda caller: caller.owner in owners)
     return lost
 
 

@@ -11,12 +11,13 @@ import psutil
 
 from tests.chaos.lab import Lab, make_specs, open_lab
 from tests.chaos.tally import Tally
-from tests.chaos.traffic import ask, is_right, make_body, make_prompt, write_request
+from tests.chaos.traffic import ask, fill_pools, is_right, make_body, make_prompt, write_request
 from tests.chaos.trial import Size, Trial
 from tests.gateways import Gateway
 
 NUM_CLIENTS = 48
 NUM_NEIGHBOURS = 4
+NUM_BEFORE = 1000
 NEIGHBOUR_TOKENS = 300
 FREE_SECONDS = 3.0
 SETTLE_SECONDS = 8.0
@@ -31,14 +32,15 @@ async def leave_at_any_moment(tally: Tally, size: Size) -> None:
         [gateway] = lab.start_gateways(1)
         assert lab.home is not None
         key, process = lab.home.key(), psutil.Process(gateway.process.pid)
-        await _leave(gateway.port, key, range(300), Tally())
+        await fill_pools(gateway.port, key)
+        await _leave(gateway.port, key, range(NUM_BEFORE), Tally())
         before = await _settle(lab, process)
         stop = asyncio.Event()
         neighbours = [
             asyncio.create_task(_stay(gateway.port, key, 10_000 + one, stop, tally))
             for one in range(NUM_NEIGHBOURS)
         ]
-        await _leave(gateway.port, key, range(300, 300 + size.rounds), tally)
+        await _leave(gateway.port, key, range(NUM_BEFORE, NUM_BEFORE + size.rounds), tally)
         stop.set()
         await asyncio.gather(*neighbours)
         began = time.monotonic()

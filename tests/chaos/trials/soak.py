@@ -12,7 +12,7 @@ import psutil
 
 from tests.chaos.lab import NAMES, Lab, open_lab
 from tests.chaos.tally import Tally
-from tests.chaos.traffic import Answer, ask, is_right, make_body, make_prompt
+from tests.chaos.traffic import Answer, ask, fill_pools, is_right, make_body, make_prompt
 from tests.chaos.trial import Size, Trial
 
 NUM_CLIENTS = 12
@@ -33,6 +33,7 @@ async def soak(tally: Tally, size: Size) -> None:
             "agent": psutil.Process(lab.nodes[0].process.pid),
         }
         numbers = itertools.count()
+        await fill_pools(gateway.port, lab.home.key())
         await _load(lab, gateway.port, numbers, WARM_SECONDS, Tally())
         before = await _look(lab, watched)
         await _load(lab, gateway.port, numbers, size.rounds, tally)

@@ -224,10 +224,11 @@ async def test_who_was_known_counts_while_nobody_can_be_asked(
     def fail(*_: object) -> None:
         raise OperationalError("out of reach")
 
+    assert not await review_owners(frozenset({caller.owner}))
     monkeypatch.setattr(selectors, "_find_lost", fail)
+    monkeypatch.setattr(selectors, "_read_caller", fail)
     with pytest.raises(OperationalError):
         await review_owners(frozenset({caller.owner}))
-    monkeypatch.setattr(selectors, "_read_caller", fail)
     assert await sync_to_async(find_caller)(issued.secret_text) == caller
 
 
