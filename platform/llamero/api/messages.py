@@ -46,10 +46,11 @@ def _read_message(message: Any, path: str) -> dict[str, Any]:
     if calls:
         normal["tool_calls"] = calls
     thoughts = message.get("reasoning_content") or message.get("reasoning")
+    content, refusal = message.get("content"), message.get("refusal")
+    if role == "assistant" and content is None and refusal is not None:
+        content = _read_text(refusal, f"{path}.refusal")
     may_be_absent = role == "assistant" and bool(calls or thoughts)
-    normal["content"] = _read_content(
-        message.get("content"), f"{path}.content", may_be_absent=may_be_absent
-    )
+    normal["content"] = _read_content(content, f"{path}.content", may_be_absent=may_be_absent)
     for name in ("name", "tool_call_id"):
         text = message.get(name)
         if text is not None:
@@ -62,10 +63,9 @@ def _read_message(message: Any, path: str) -> dict[str, Any]:
 def _read_calls(message: dict[str, Any], path: str) -> list[dict[str, Any]]:
     """Read the calls of a message; the older ``function_call`` becomes one of them."""
     calls, older = message.get("tool_calls"), message.get("function_call")
-    if calls:
-        return _read_tool_calls(calls, f"{path}.tool_calls")
-    if older is None:
-        return []
+    read = [] if calls is None else _read_tool_calls(calls, f"{path}.tool_calls")
+    if read or older is None:
+        return read
     function = _read_function(older, f"{path}.function_call")
     return [{"id": "", "type": "function", "function": function}]
 

@@ -44,6 +44,11 @@ for _ in range(50):
             "messages[0].function_call",
         ),
         (
+            {"messages": [{"role": "assistant", "content": "x", "tool_calls": {}}]},
+            "messages[0].tool_calls",
+        ),
+        ({"messages": [{"role": "assistant", "refusal": 1}]}, "messages[0].refusal"),
+        (
             {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": None}}]}]},
             "messages[0].tool_calls[0].function.name",
         ),
