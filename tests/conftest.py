@@ -1,6 +1,8 @@
 """What tests share: a broker, real and tiny models, and a whole running Llamero."""
 
+import contextlib
 import os
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -8,18 +10,39 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.management.sql import emit_post_migrate_signal
+from django.db import connection
+from pytest_django import DjangoDbBlocker
 
 from llamero.sockets import valkey_socket
 from llamero.supervisor.home import Home
 from llamero.supervisor.parts import valkey_part
+from tests.databases import migrated_database
 from tests.inference.relay.broker import Broker
 from tests.live import LiveLlamero, running_llamero
 from tests.models import fetch_minilm, fetch_smollm2
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 from tests.tiny_model import write_tiny_model
 
 # As in a replica: native threads that spin slow each other down where cores are shared.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+@pytest.fixture(scope="session")
+def django_db_use_migrations() -> bool:
+    """Tests need what migrations make, but not made anew."""
+    return False
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Have the tests' database be as migrations leave it."""
+    made = migrated_database()
+    with django_db_blocker.unblock(), contextlib.closing(sqlite3.connect(made)) as migrated:
+        connection.ensure_connection()
+        migrated.backup(connection.connection)
+        # Roles and rights as the code has them now.
+        emit_post_migrate_signal(verbosity=0, interactive=False, db=connection.alias)
 
 
 @pytest.fixture(scope="session")
@@ -30,11 +53,11 @@ def valkey_url() -> Iterator[str]:
     process = subprocess.Popen(valkey_part(home).command)
     socket = valkey_socket(settings.HOME)
     try:
-        wait_until(socket.exists, seconds=10, what="the broker's socket")
+        wait_until(socket.exists, what="the broker's socket")
         yield f"unix://{socket}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.processes import ROOT, child_environment, find_free_port, is_listening, wait_until
+from tests.databases import fill_home
+from tests.processes import (
+    PATIENCE_SECONDS,
+    ROOT,
+    child_environment,
+    find_free_port,
+    is_listening,
+    wait_until,
+)
 
 # One chat model, whose deployment is the one that the tests' replicas serve.
 PREPARE_PROGRAM = """
@@ -19,11 +27,9 @@ import django
 django.setup()
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from llamero.accounts.services import issue_api_key
 from llamero.limits.services import limit_key
 from models_registry.models import Deployment, Model, ModelVersion
-call_command("migrate", verbosity=0)
 user = User.objects.create_superuser("admin", password="admin")
 for name in ("key", "other-key", "ending-key"):
     (settings.HOME / name).write_text(issue_api_key(user=user, name=name).secret_text)
@@ -58,12 +64,12 @@ class Gateway:
 
     def wait_until_listening(self) -> None:
         """Return when clients can connect."""
-        wait_until(lambda: is_listening(self.port), seconds=60, what="a gateway")
+        wait_until(lambda: is_listening(self.port), what="a gateway")
 
     def kill(self) -> None:
         """End it without a word."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE_SECONDS)
 
 
 class GatewayHome:
@@ -80,6 +86,7 @@ class GatewayHome:
         self._environment = child_environment(LLAMERO_HOME=str(folder), LLAMERO_REDIS_URL=redis_url)
         self._gateways: list[Gateway] = []
         if not is_prepared:
+            fill_home(folder)
             subprocess.run(
                 [sys.executable, "-c", PREPARE_PROGRAM.format(profile=profile)],
                 env=self._environment,
@@ -159,7 +166,7 @@ class Reader:
 
     def read(self, port: int, num_bytes: float = float("inf")) -> None:
         """Start or resume at a gateway; leave after so many bytes or at the end."""
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
         try:
             with contextlib.suppress(ConnectionError, http.client.IncompleteRead):
                 answer = self._ask(connection)

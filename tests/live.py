@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.databases import fill_home
 from tests.processes import ROOT, child_environment, find_free_port
 
 CHAT_MODEL = "smollm2-135m-instruct"
 EMBEDDING_MODEL = "all-minilm-l6-v2"
 NUM_CHAT_SLOTS = 4
-READY_SECONDS = 120
-STOP_SECONDS = 15
+READY_SECONDS = 240
+STOP_SECONDS = 60
 
 # By the import that an admin uses; one process for all, since each start costs seconds.
 PREPARE_PROGRAM = """
 from pathlib import Path
-from django.core.management import call_command
 from models_registry.services.deployments import create_deployment
 from models_registry.services.importing import import_model_files
-call_command("migrate", verbosity=0)
 for path, slug, profile in {models!r}:
     version = import_model_files(paths=[Path(path)], slug=slug)
     create_deployment(model=version.model, **profile)
@@ -80,12 +79,13 @@ def manage(home: Path, *arguments: str) -> None:
         [sys.executable, str(ROOT / "manage.py"), *arguments],
         env=child_environment(LLAMERO_HOME=str(home)),
         check=True,
-        timeout=120,
+        timeout=READY_SECONDS,
     )
 
 
 def prepare(home: Path, *models: tuple[Path, str, Mapping[str, Any]]) -> None:
     """Make a home with deployed models: of each its file, its name and its profile."""
+    fill_home(home)
     program = PREPARE_PROGRAM.format(models=[(str(path), *rest) for path, *rest in models])
     manage(home, "shell", "--no-imports", "--verbosity=0", "-c", program)
 

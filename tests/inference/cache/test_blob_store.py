@@ -33,7 +33,7 @@ def settle(store: BlobStore) -> list[Blob]:
         dropped.extend(store.settle())
         return bool(dropped) or store.num_disk_bytes != size
 
-    wait_until(is_settled, seconds=10, what="the disk")
+    wait_until(is_settled, what="the disk")
     return dropped
 
 

@@ -11,6 +11,7 @@ import pytest
 from inference.health import port as health_port
 from inference.health.port import HealthPort, open_health_port
 from inference.health.progress import Progress
+from tests.processes import PATIENCE_SECONDS
 
 
 class Clock:
@@ -46,7 +47,7 @@ def port(progress: Progress) -> Iterator[HealthPort]:
 
 
 def ask(port: HealthPort, address: str) -> tuple[int, dict[str, Any]]:
-    connection = HTTPConnection("127.0.0.1", port.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port.port, timeout=PATIENCE_SECONDS)
     connection.request("GET", address)
     answer = connection.getresponse()
     document: dict[str, Any] = json.loads(answer.read())
@@ -78,7 +79,7 @@ def test_other_addresses_are_unknown(port: HealthPort) -> None:
 def test_a_probe_that_says_nothing_keeps_others_waiting_for_a_moment_only(
     port: HealthPort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health_port._Probe, "timeout", 0.1)
+    monkeypatch.setattr(health_port._Probe, "timeout", 0.5)
     with socket.create_connection(("127.0.0.1", port.port)):
         assert ask(port, "/livez")[0] == 200
 

@@ -57,7 +57,7 @@ async def test_killed_under_eight_streams(
         client.wait_for_start(job)
     kill(pids[0])
     for job in (*jobs, whole):
-        check_whole(job, client.wait_for_end(job, seconds=30))
+        check_whole(job, client.wait_for_end(job))
     told = [event for event in client.events(jobs[0]) if isinstance(event, Started)]
     assert len(told) <= 2
     client.wait_for_status(matches=lambda status: status.pid not in (0, pids[0]))
@@ -76,9 +76,9 @@ async def test_embeddings_go_on_too(node: Node, client: Client) -> None:
         deadline=make_job().deadline,
     )
     await client.submit(job)
-    wait_until(lambda: client.events(job), seconds=10, what="the first vectors")
+    wait_until(lambda: client.events(job), what="the first vectors")
     kill(status.pid)
-    events = client.wait_for_end(job, seconds=30)
+    events = client.wait_for_end(job)
     assert isinstance(events[-1], Done)
     vectors: dict[int, str] = {}
     for event in events:
@@ -114,9 +114,9 @@ async def test_a_job_that_crashes_replicas_is_refused_and_its_neighbours_end_wel
         client.wait_for_start(job)
     poison = make_job(prompt_tokens=(70, 5, 70))
     await client.submit(poison)
-    end = client.wait_for_end(poison, seconds=40)[-1]
+    end = client.wait_for_end(poison)[-1]
     assert isinstance(end, Failed)
     assert (end.code, end.is_retryable) == (ErrorCode.REQUEST_CRASHED_ENGINE, False)
     for job in good:
-        check_whole(job, client.wait_for_end(job, seconds=30))
+        check_whole(job, client.wait_for_end(job))
     assert psutil.Process(client.wait_for_status().pid).is_running()

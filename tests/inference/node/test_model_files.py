@@ -239,7 +239,7 @@ def test_a_spec_waits_for_its_files_and_is_given_their_places(
     assert files.localize(spec) is None
     assert files.lacks(spec)
     files.want([spec])
-    wait_until(lambda: not files.lacks(spec), seconds=10, what="all files are there")
+    wait_until(lambda: not files.lacks(spec), what="all files are there")
     local = files.localize(spec)
     assert local is not None
     assert local.files[0] == str(shared)
@@ -256,12 +256,12 @@ def test_a_fetch_that_fails_is_explained_and_tried_again(
     spec = make_spec(files=("/nowhere/model.gguf",), sha256=(SHA,))
     content = store.files.pop(SHA)
     files.want([spec])
-    wait_until(lambda: files.num_failures(spec) > 1, seconds=5, what="two tries have failed")
+    wait_until(lambda: files.num_failures(spec) > 1, what="two tries have failed")
     assert files.describe(spec)[0] == (
         "Cannot fetch its files: the control plane has no such file."
     )
     store.files[SHA] = content
-    wait_until(lambda: not files.lacks(spec), seconds=5, what="the file is there")
+    wait_until(lambda: not files.lacks(spec), what="the file is there")
     assert files.num_failures(spec) == 0
 
 
@@ -276,7 +276,7 @@ def test_a_file_that_cannot_be_had_keeps_no_other_from_coming(
         files.want([bad, good])
         return not files.lacks(good)
 
-    wait_until(is_there, seconds=5, what="the good file is there")
+    wait_until(is_there, what="the good file is there")
     assert files.lacks(bad)
 
 
@@ -290,14 +290,14 @@ def test_what_a_node_runs_is_never_dropped(
     runs = make_spec("runs", files=("/nowhere/r",), sha256=(running,))
     wants = make_spec("wants", files=("/nowhere/w",), sha256=(SHA,))
     files.want([runs, wants])
-    wait_until(lambda: not files.lacks(wants), seconds=5, what="the file is there")
+    wait_until(lambda: not files.lacks(wants), what="the file is there")
     assert cache.find(running)
     assert cache.find(idle) is None
     more = os.urandom(600)
     store.files[hash_of(more)] = more
     third = make_spec("third", files=("/nowhere/t",), sha256=(hash_of(more),))
     files.want([runs, wants, third])
-    wait_until(lambda: files.num_failures(third), seconds=5, what="there is no room")
+    wait_until(lambda: files.num_failures(third), what="there is no room")
     assert "bytes are missing" in files.describe(third)[0]
     assert not files.lacks(wants)
     files.want([])

@@ -6,7 +6,7 @@ from inference.protocol.events import Tokens
 from inference.protocol.replicas import ReplicaState
 from tests.inference.node.conftest import Node
 from tests.inference.worker.replicas import Client, make_job, make_spec
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 
 async def test_a_desired_replica_serves(node: Node, client: Client) -> None:
@@ -27,10 +27,9 @@ def test_an_unwanted_replica_is_stopped(node: Node, client: Client) -> None:
     client.wait_for_status("chat-1")
     client.wait_for_status("chat-2")
     node.want(make_spec())
-    wait_until(lambda: len(node.replicas()) == 1, seconds=10, what="one replica left")
+    wait_until(lambda: len(node.replicas()) == 1, what="one replica left")
     wait_until(
         lambda: [status.replica for status in client.registry.list()] == ["chat-1"],
-        seconds=10,
         what="one replica registered",
     )
 
@@ -58,7 +57,7 @@ def test_sigterm_stops_every_replica(node: Node, client: Client) -> None:
     node.want(make_spec(), make_spec("chat-2"))
     pids = [client.wait_for_status(name).pid for name in ("chat-1", "chat-2")]
     node.process.terminate()
-    assert node.process.wait(8) == 0
+    assert node.process.wait(PATIENCE_SECONDS) == 0
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert client.registry.list() == ()
     assert node.desired.nodes() == ()
@@ -71,7 +70,7 @@ async def test_sigterm_leaves_an_endless_job_to_others(node: Node, client: Clien
     await client.submit(job)
     client.wait_for_start(job)
     node.process.terminate()
-    assert node.process.wait(8) == 0
+    assert node.process.wait(PATIENCE_SECONDS) == 0
     assert isinstance(client.events(job)[-1], Tokens)
     [view] = await client.gateway.poll([(job.id, 1)])
     assert view.state == "waiting"
@@ -81,7 +80,7 @@ def test_a_killed_agent_leaves_no_orphan(node: Node, client: Client) -> None:
     node.want(make_spec())
     status = client.wait_for_status()
     node.process.kill()
-    wait_until(lambda: not psutil.pid_exists(status.pid), seconds=5, what="replica is gone")
+    wait_until(lambda: not psutil.pid_exists(status.pid), what="replica is gone")
 
 
 def test_a_replica_gets_no_secret(node: Node, client: Client) -> None:
@@ -94,6 +93,6 @@ def test_replicas_outlive_a_server_that_lost_its_data(node: Node, client: Client
     node.want(make_spec())
     before = client.wait_for_status()
     client.redis.flushall()
-    wait_until(node.desired.nodes, seconds=10, what="the agent has looked again")
+    wait_until(node.desired.nodes, what="the agent has looked again")
     assert client.wait_for_status().pid == before.pid
     assert [child.pid for child in node.replicas()] == [before.pid]

@@ -26,10 +26,9 @@ from inference.relay.gateway import GatewayRelay
 from inference.relay.keys import events_key
 from inference.relay.registry import ReplicaRegistry
 from inference.worker.celery_app import build_app, send_ticket
-from tests.processes import ROOT, wait_until
+from tests.processes import PATIENCE_SECONDS, ROOT, wait_until
 
 FAKE_FILE = "fake:?step_ms=5"
-START_SECONDS = 30.0
 _numbers = itertools.count(1)
 
 
@@ -58,7 +57,7 @@ def make_job(max_tokens: int = 5, **changes: object) -> GenerationJob:
         "gateway": "gw",
         "prompt_tokens": (70, 71, 72, 10 + number % 200),
         "max_tokens": max_tokens,
-        "deadline": time.time() + 60,
+        "deadline": time.time() + 600,
     }
     return GenerationJob(**{**fields, **changes})  # type: ignore[arg-type]
 
@@ -122,7 +121,7 @@ class Client:
         assert ids == [f"0-{number}" for number in range(1, len(ids) + 1)]
         return [decode_event(entry[1][b"e"]) for entry in entries]
 
-    def wait_for_end(self, job: Job, seconds: float = 20) -> list[Event]:
+    def wait_for_end(self, job: Job, seconds: float = PATIENCE_SECONDS) -> list[Event]:
         """Give all events of a job once it has ended."""
 
         def has_ended() -> bool:
@@ -133,7 +132,7 @@ class Client:
 
     def wait_for_start(self, job: GenerationJob) -> None:
         """Return when a job has its first tokens."""
-        wait_until(lambda: len(self.events(job)) > 2, seconds=20, what=f"tokens of {job.id}")
+        wait_until(lambda: len(self.events(job)) > 2, what=f"tokens of {job.id}")
 
     def wait_for_status(
         self,
@@ -147,7 +146,7 @@ class Client:
             status = self.registry.get(replica)
             return status if status and status.state is state and matches(status) else None
 
-        wait_until(look, seconds=START_SECONDS, what=f"{replica} {state}")
+        wait_until(look, what=f"{replica} {state}")
         status = look()
         assert status is not None
         return status

@@ -10,9 +10,9 @@ from inference.protocol.events import Event, Failed, Started
 from inference.relay.waiting import TakenJob
 from inference.worker.relay_sink import RelaySink
 from tests.inference.relay.fakes import DONE, make_job, make_token
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
-WAIT = 10
+WAIT = PATIENCE_SECONDS
 
 
 class MemoryWriter:
@@ -106,7 +106,7 @@ def test_a_refused_job_is_stopped(
     writer.refused = (job.id,)
     done = sink.open(TakenJob(job))
     sink([(job.id, make_token(1))])
-    wait_until(lambda: cancelled == [job.id], seconds=WAIT, what="the cancel")
+    wait_until(lambda: cancelled == [job.id], what="the cancel")
     assert not done.is_set()
     sink([(job.id, DONE)])  # the engine has let it go
     assert done.wait(WAIT)

@@ -12,6 +12,7 @@ from inference.worker.relay_sink import RelaySink
 from inference.worker.slots import Slots
 from tests.inference.relay.fakes import make_job
 from tests.inference.worker.test_relay_sink import MemoryWriter
+from tests.processes import PATIENCE_SECONDS
 
 
 class ListedJobs:
@@ -47,7 +48,7 @@ def sink(writer: MemoryWriter) -> Iterator[RelaySink]:
     sink = RelaySink(writer, cancel=lambda job: None)
     sink.start()
     yield sink
-    sink.stop(5)
+    sink.stop(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx2
 
+from tests.databases import fill_home
 from tests.processes import (
     PATIENCE_SECONDS,
     ROOT,
@@ -20,6 +21,7 @@ class Gateway:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        fill_home(home)
         self._port = find_free_port()
         self.base_url = f"http://127.0.0.1:{self._port}"
 

@@ -11,7 +11,6 @@ django.setup()
 
 from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
 
 from inference.protocol.errors import EngineError, ErrorCode  # noqa: E402
 from inference.protocol.text import RenderChat, Rendered  # noqa: E402
@@ -72,8 +71,7 @@ class ScriptedDispatcher(FakeDispatcher):
 
 
 def prepare() -> None:
-    """Make the database, unless an earlier run has."""
-    call_command("migrate", verbosity=0)
+    """Fill the database, unless an earlier run has."""
     if User.objects.exists():
         return
     admin = User.objects.create_superuser("admin", password="admin")
