@@ -7,7 +7,8 @@ By HTTPS, from public addresses, without redirects or proxies, bounded in size a
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
@@ -66,15 +67,42 @@ def fetch_document(url: str, *, bearer: str = "") -> bytes:
 
     Raises UnsafeAddress or FetchFailed.
     """
+    headers = {"Accept": "application/json"}
+    if bearer:
+        headers["Authorization"] = f"Bearer {bearer}"
+    return _ask("GET", url, None, headers)
+
+
+def ask_document(url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    """Give what a server answers to what is sent to it; blocks for a few seconds.
+
+    Raises UnsafeAddress or FetchFailed.
+    """
+    return _ask("POST", url, body, headers)
+
+
+def post_document(url: str, body: bytes, headers: Mapping[str, str]) -> None:
+    """Tell a server something; blocks for a few seconds. Raises UnsafeAddress or FetchFailed."""
+    with _calling("POST", url, body, headers) as response:
+        if not 200 <= response.status < 300:
+            raise FetchFailed(f"{urlsplit(url).hostname} answered {response.status}")
+
+
+def _ask(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+    with _calling(method, url, body, headers) as response:
+        return _read(response, str(urlsplit(url).hostname))
+
+
+@contextmanager
+def _calling(
+    method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+) -> Iterator[HTTPResponse]:
+    """Call a server, and hang up when its answer is read."""
     parts = check_address(url)
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    connection = _PinnedConnection(parts, deadline)
+    connection = _PinnedConnection(parts, time.monotonic() + TIMEOUT_SECONDS)
     try:
-        headers = {"Accept": "application/json", "User-Agent": "llamero"}
-        if bearer:
-            headers["Authorization"] = f"Bearer {bearer}"
-        connection.request("GET", _target(parts), headers=headers)
-        return _read(connection.getresponse(), connection.host)
+        connection.request(method, _target(parts), body, {**headers, "User-Agent": "llamero"})
+        yield connection.getresponse()
     except UnsafeAddress:
         raise
     except (OSError, HTTPException, ValueError) as error:
@@ -82,23 +110,6 @@ def fetch_document(url: str, *, bearer: str = "") -> bytes:
         raise FetchFailed(f"{parts.hostname} could not be asked: {kind}") from error
     finally:
         connection.close()
-
-
-def post_document(url: str, body: bytes, headers: Mapping[str, str]) -> None:
-    """Tell a server something; blocks for a few seconds. Raises UnsafeAddress or FetchFailed."""
-    parts = check_address(url)
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    connection = _PinnedConnection(parts, deadline)
-    try:
-        connection.request("POST", _target(parts), body, {**headers, "User-Agent": "llamero"})
-        status = connection.getresponse().status
-    except (OSError, HTTPException) as error:
-        kind = type(error).__name__
-        raise FetchFailed(f"{parts.hostname} could not be told: {kind}") from error
-    finally:
-        connection.close()
-    if not 200 <= status < 300:
-        raise FetchFailed(f"{parts.hostname} answered {status}")
 
 
 def _target(parts: SplitResult) -> str:

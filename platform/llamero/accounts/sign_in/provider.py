@@ -7,11 +7,11 @@ import secrets
 import time
 
 from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.requests_client import OAuth2Session
-from requests import RequestException
+from authlib.oauth2.client import OAuth2Client
 
 from llamero.accounts.sign_in.attempt import Attempt, SignInFailed
 from llamero.accounts.sign_in.config import SignInSettings
+from llamero.accounts.sign_in.exchange import PinnedSession
 from llamero.accounts.tokens.algorithms import ALGORITHMS
 from llamero.accounts.tokens.claims import check_audience, check_times, read_subject
 from llamero.accounts.tokens.discovery import ProviderDocument, discover
@@ -25,7 +25,6 @@ from llamero.errors import LlameroError
 logger = logging.getLogger(__name__)
 LEEWAY_SECONDS = 60
 DOCUMENT_SECONDS = 600.0
-TIMEOUT_SECONDS = 8
 # People with many groups have long tokens.
 MAX_ID_TOKEN_LENGTH = 64 * 1024
 
@@ -54,42 +53,47 @@ class Provider:
     def begin(self, callback: str) -> tuple[str, Attempt]:
         """Give where to send somebody who is to come back to ``callback``."""
         attempt = Attempt(*(secrets.token_urlsafe(32) for _ in range(3)))
-        with self._session(callback) as session:
-            url, _ = session.create_authorization_url(
-                self.document().authorization_endpoint,
-                state=attempt.state,
-                nonce=attempt.nonce,
-                code_verifier=attempt.verifier,
-            )
+        url, _ = self._client(callback).create_authorization_url(
+            self.document().authorization_endpoint,
+            state=attempt.state,
+            nonce=attempt.nonce,
+            code_verifier=attempt.verifier,
+        )
         return str(url), attempt
 
     def finish(self, attempt: Attempt, code: str, callback: str) -> Claims:
         """Give who came back with a code, as far as the provider vouches; raises SignInFailed."""
         try:
-            with self._session(callback) as session:
-                token = session.fetch_token(
-                    self.document().token_endpoint,
-                    grant_type="authorization_code",
-                    code=code,
-                    code_verifier=attempt.verifier,
-                    allow_redirects=False,
-                    timeout=TIMEOUT_SECONDS,
-                )
+            token = self._client(callback).fetch_token(
+                self.document().token_endpoint,
+                grant_type="authorization_code",
+                code=code,
+                code_verifier=attempt.verifier,
+            )
             return self._prove(token, attempt.nonce)
-        except (AuthlibBaseError, RequestException, FetchFailed, UnsafeAddress) as error:
+        except (AuthlibBaseError, RecursionError) as error:
             # Its text may have what the provider said, and with it a secret.
             reason = type(error).__name__
-        except (UnprovenToken, TokenRefused, LlameroError, ValueError, TypeError) as error:
+        except (
+            FetchFailed,
+            UnsafeAddress,
+            UnprovenToken,
+            TokenRefused,
+            LlameroError,
+            ValueError,
+            TypeError,
+        ) as error:
             reason = str(error)
         logger.warning("Nobody was signed in, what the provider gave is no good: %s", reason)
         raise SignInFailed(f"{self._config.name} did not vouch for you. Please try again.")
 
-    def _session(self, callback: str) -> OAuth2Session:
+    def _client(self, callback: str) -> OAuth2Client:
         config, methods = self._config, self.document().token_auth_methods
         method = "client_secret_basic" if config.client_secret else "none"
         if config.client_secret and methods and method not in methods:
             method = "client_secret_post"
-        session = OAuth2Session(
+        return OAuth2Client(
+            PinnedSession(),
             config.client_id,
             config.client_secret or None,
             token_endpoint_auth_method=method,
@@ -97,9 +101,6 @@ class Provider:
             redirect_uri=callback,
             code_challenge_method="S256",
         )
-        # No passwords from a .netrc, no proxies that somebody left in the environment.
-        session.trust_env = False
-        return session
 
     def _prove(self, token: Claims, nonce: str) -> Claims:
         """Prove the ID token; give its claims, with those that only userinfo has."""

@@ -2,13 +2,15 @@
 
 import hmac
 import logging
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import login
+from django.contrib.auth.views import LogoutView
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -29,6 +31,7 @@ _SALT = "llamero.accounts.sign_in"
 _MARK = "signed_in_by_provider"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _MAX_CODE_LENGTH = 4096
+ADMIN_DOOR, ACCOUNT_DOOR = "admin:login", "people:sign-in"
 
 
 @never_cache
@@ -85,9 +88,17 @@ def come_back(request: HttpRequest) -> HttpResponse:
 
 def leave(request: HttpRequest) -> HttpResponse:
     """Sign out of the admin; who came from the provider is sent there to sign out, too."""
+    return _leave(request, admin.site.admin_view(admin.site.logout, cacheable=True))
+
+
+def leave_account(request: HttpRequest) -> HttpResponse:
+    """The same on everybody's own page."""
+    return _leave(request, LogoutView.as_view(next_page=reverse(ACCOUNT_DOOR)))
+
+
+def _leave(request: HttpRequest, log_out: Callable[[HttpRequest], HttpResponse]) -> HttpResponse:
     came_from_provider = settings.SIGN_IN.is_on and _MARK in request.session
-    log_out = admin.site.admin_view(admin.site.logout, cacheable=True)
-    response: HttpResponse = log_out(request)
+    response = log_out(request)
     if not came_from_provider or request.user.is_authenticated:
         return response
     try:
@@ -96,7 +107,7 @@ def leave(request: HttpRequest) -> HttpResponse:
         endpoint = ""
     if not endpoint:
         return response
-    back = request.build_absolute_uri(reverse("admin:login"))
+    back = request.build_absolute_uri(reverse(ADMIN_DOOR))
     query = {"client_id": settings.SIGN_IN.client_id, "post_logout_redirect_uri": back}
     url = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
     # A page: browsers let no form of ours, and so no redirect after one, lead elsewhere.
@@ -138,4 +149,5 @@ def _callback_of(request: HttpRequest) -> str:
 def _fail(request: HttpRequest, message: str, target: str) -> HttpResponseRedirect:
     """Say why on the page where one signs in."""
     messages.error(request, message)
-    return HttpResponseRedirect(f"{reverse('admin:login')}?{urlencode({'next': target})}")
+    door = ACCOUNT_DOOR if urlsplit(target).path == reverse("people:account") else ADMIN_DOOR
+    return HttpResponseRedirect(f"{reverse(door)}?{urlencode({'next': target})}")

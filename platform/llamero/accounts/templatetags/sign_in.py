@@ -17,9 +17,12 @@ def sign_in_name() -> str:
 
 
 @register.simple_tag(takes_context=True)
-def sign_in_address(context: dict[str, Any]) -> str:
-    """Give where the way to the provider begins, for who wants to go on as this page was asked."""
+def sign_in_address(context: dict[str, Any], target: str = "") -> str:
+    """Give where the way to the provider begins.
+
+    It leads on to where this page was asked to go on to, else to a target.
+    """
     request = context["request"]
-    target = request.POST.get("next") or request.GET.get("next")
+    target = request.POST.get("next") or request.GET.get("next") or target
     query = f"?{urlencode({'next': target})}" if target else ""
     return reverse("sign-in") + query

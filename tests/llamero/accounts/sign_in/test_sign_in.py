@@ -271,6 +271,32 @@ def test_signing_out_ends_the_session_and_leads_to_the_provider(
     assert client.get("/admin/logout/").status_code in (302, 405)
 
 
+def test_everybodys_own_page_leads_to_the_provider_and_back_and_out(
+    provider: FakeProvider, client: Client
+) -> None:
+    door = reverse("people:sign-in")
+    page = client.get(door).content.decode()
+    assert 'href="/sign-in/?next=%2Faccount"' in page
+    away = client.get(BEGIN, {"next": "/account"})
+    refused = client.get(CALLBACK, {"error": "access_denied"})
+    assert refused["Location"].startswith(door)
+    assert "not begun here" in client.get(refused["Location"]).content.decode()
+    assert away.status_code == 302
+    assert sign_in(provider, client, "/account")["Location"] == "/account"
+    page = client.post(reverse("people:sign-out"))
+    assert f"{provider.issuer}/bye?client_id={CLIENT}" in page.content.decode()
+    assert client.get("/account")["Location"].startswith(door)
+
+
+def test_the_code_is_not_sent_where_the_provider_was_looked_up_but_no_longer_is(
+    provider: FakeProvider, client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    back = urlsplit(provider.authorize(client.get(BEGIN)["Location"]))
+    settings.INTERNAL_HOSTS = []
+    assert_refused(client.get(f"{back.path}?{back.query}"), client, "did not vouch for you")
+    assert "/token" not in provider.asked
+
+
 def test_the_form_for_passwords_stays(client: Client) -> None:
     User.objects.create_superuser("root", password="toor")
     page = client.get(reverse("admin:login"), {"next": "/playground"}).content.decode()
