@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from models_registry.selectors import ServedModel
 from tests.llamero.api.asgi_client import KEY, get, post, start
 from tests.llamero.api.conftest import LIMITED_KEY
-from tests.llamero.api.fakes import FakeDispatcher
+from tests.llamero.api.fakes import FakeDispatcher, make_served
 
 CHAT = {"model": "smol", "messages": [{"role": "user", "content": "Hi"}]}
 
@@ -67,6 +68,24 @@ async def test_the_list_holds_only_what_the_key_may_use() -> None:
     )
     limited = (await get("/v1/models", key=LIMITED_KEY)).json()
     assert [one["id"] for one in limited["data"]] == ["mini"]
+
+
+@pytest.mark.parametrize(
+    ("states", "status"),
+    [
+        (["ready"], {"value": "loaded", "failed": False}),
+        (["failed", "ready"], {"value": "loaded", "failed": False}),
+        (["sleeping", "pending"], {"value": "loading", "failed": False}),
+        (["sleeping", "stopped"], {"value": "sleeping", "failed": False}),
+        (["stopped", "failed"], {"value": "unloaded", "failed": True}),
+    ],
+)
+async def test_a_model_tells_whether_it_is_loaded(
+    served: list[ServedModel], states: list[str], status: dict[str, Any]
+) -> None:
+    routes = tuple(make_served(f"smol-{state}", pk=7, state=state) for state in states)
+    served.append(make_served("many", pk=7, routes=routes))
+    assert (await get("/v1/models/many")).json()["status"] == status
 
 
 async def test_one_model_is_found_by_its_id() -> None:

@@ -15,6 +15,7 @@ from llamero.api.model_choice import (
     named_model,
 )
 from llamero.api.paths import ANTHROPIC_VERSION_HEADER, Dialect
+from models_registry.models import DeploymentState
 from models_registry.selectors import ServedModel
 
 _META = {
@@ -28,6 +29,13 @@ _META = {
 }
 # llama.cpp's numbers of kinds of vocabularies, by the names that files have for them.
 _VOCAB_TYPES = {"llama": 1, "gpt2": 2, "bert": 3, "t5": 4, "rwkv": 5, "plamo2": 6}
+# llama-server's words for what becomes of a model, the best of a model's deployments first.
+_STATUSES = {
+    DeploymentState.READY: "loaded",
+    DeploymentState.LOADING: "loading",
+    DeploymentState.PENDING: "loading",
+    DeploymentState.SLEEPING: "sleeping",
+}
 
 
 class ModelsView(AsyncAPIView):
@@ -97,7 +105,15 @@ def _describe(served: ServedModel) -> dict[str, Any]:
         "kind": served.kind.value,
         "architecture": {"input_modalities": ["text"], "output_modalities": ["text"]},
         "meta": meta | {"n_ctx": served.profile.context_length},
+        "status": _describe_status(served),
     }
+
+
+def _describe_status(served: ServedModel) -> dict[str, Any]:
+    """Tell whether a request would be answered at once, later, or not."""
+    states = {route.state for route in served.routes or (served,)}
+    found = next((word for state, word in _STATUSES.items() if state in states), "")
+    return {"value": found or "unloaded", "failed": not found and DeploymentState.FAILED in states}
 
 
 def _describe_as_ollama(served: ServedModel) -> dict[str, Any]:

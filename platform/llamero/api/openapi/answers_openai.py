@@ -189,6 +189,9 @@ COMPONENTS: dict[str, Schema] = {
                 {"input_modalities": list_of(TEXT), "output_modalities": list_of(TEXT)}
             ),
             "meta": ANY_OBJECT,
+            "status": shape(
+                {"value": one_of("loaded", "loading", "sleeping", "unloaded"), "failed": FLAG}
+            ),
         }
     ),
     "ModelList": shape(
