@@ -1,5 +1,6 @@
 """The description is valid, complete, and true of what the routes answer."""
 
+import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -36,6 +37,15 @@ async def test_the_document_is_public_and_valid() -> None:
     # All of it would take seconds: `make fuzz` does. Here, one path of each kind.
     validate_schema(_cut(answer.json()))
     assert (await get("/v1/openapi.json", key=None)).body == answer.body
+
+
+async def test_the_document_comes_packed_to_who_can_unpack_it() -> None:
+    exchange = start("GET", "/openapi.json", key=None, headers={"accept-encoding": "gzip, br"})
+    await exchange.task
+    packed = exchange.answer
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == write_document()
+    assert len(packed.body) < len(write_document()) / 5
 
 
 def test_every_route_and_method_is_described() -> None:
