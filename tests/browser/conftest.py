@@ -130,7 +130,8 @@ def wait_until_usable(page: Page) -> None:
 
 
 def ask(page: Page, text: str) -> None:
-    """Send a message by the keyboard."""
+    """Send a message by the keyboard, once the answer before is kept: none is sent sooner."""
+    expect(page.locator("#stop")).to_be_hidden()
     page.get_by_label("Message", exact=True).fill(text)
     page.keyboard.press("Enter")
 
