@@ -26,3 +26,5 @@ os.environ["LLAMERO_HOME"] = str(_home)
 from llamero.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Tests of other things sign in from one address, before one server.
+WRONG_PASSWORDS = 0

@@ -44,6 +44,8 @@ PREFIXES = {
     "ANSWER": "lm:answer:",  # hash of the answer to an idempotency key, by owner and digest
     "ANSWERS": "lm:answers:",  # zset of an owner's kept answers with their sizes, by their end
     "WRONG": "lm:wrong:",  # how many wrong API keys came from a place
+    "TRIED": "lm:tried:",  # how many attempts to sign in failed, from an address or for an account
+    "KNOWN": "lm:known:",  # zset of the addresses that an account's owner signed in from, by when
     "COUNTER": "lm:count:",  # what a limit counts, by kind and whose it is
     "HOLD": "lm:hold:",  # what a job has taken of its limits, until it is settled
     "HELD": "lm:held:",  # how many jobs of a request have not been settled

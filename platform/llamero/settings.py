@@ -110,6 +110,8 @@ WEB_DRAIN_SECONDS = env.float("LLAMERO_WEB_DRAIN_SECONDS", default=0.0)
 # So many wrong API keys may come from one address in a minute, before it is told to wait; 0: any.
 # Whoever shows a good key is served all the same.
 WRONG_KEYS_PER_MINUTE = env.int("LLAMERO_WRONG_KEYS_PER_MINUTE", default=30)
+# So many attempts to sign in may fail in ten minutes, from an address or for an account; 0: any.
+WRONG_PASSWORDS = env.int("LLAMERO_WRONG_PASSWORDS", default=10)
 
 # Hosts, or host:port, with private addresses or without TLS that identity providers may be at.
 INTERNAL_HOSTS = env.list("LLAMERO_INTERNAL_HOSTS", default=[])
@@ -331,6 +333,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = True
 
 # --- Who a person is ---
+AUTHENTICATION_BACKENDS = ["llamero.accounts.passwords.PasswordBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

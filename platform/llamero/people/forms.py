@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 
 from llamero.accounts.models import Team
@@ -17,6 +18,15 @@ _GRACES = (
     ("24", "1 day"),
     ("168", "7 days"),
 )
+
+
+class SignInForm(AuthenticationForm):
+    """A name and a password of here."""
+
+    error_messages = {  # noqa: RUF012 -- Django's own is a dict
+        "invalid_login": "That name and password do not fit, or the account is not active.",
+        "inactive": "That name and password do not fit, or the account is not active.",
+    }
 
 
 class OwnKeyForm(forms.Form):

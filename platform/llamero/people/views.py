@@ -24,7 +24,7 @@ from llamero.accounts.services import (
 )
 from llamero.console.access import strict_page
 from llamero.people.first_call import describe_first_call
-from llamero.people.forms import OwnKeyForm, OwnRotationForm
+from llamero.people.forms import OwnKeyForm, OwnRotationForm, SignInForm
 from llamero.people.own_keys import find_own_key, list_own_keys, make_own_key, room_for_keys
 from llamero.people.usage import DAYS, read_own_usage
 
@@ -37,6 +37,7 @@ class SignInView(LoginView):
     """Lets in who has a password here, staff or not."""
 
     template_name = "people/sign_in.html"
+    authentication_form = SignInForm
     next_page = "people:account"
     redirect_authenticated_user = True
 

@@ -12,6 +12,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import login
 from django.contrib.auth.views import LogoutView
 from django.core import signing
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -19,6 +20,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from llamero.accounts.passwords import note_signed_in, slow_down
 from llamero.accounts.sign_in.attempt import Attempt, SignInFailed
 from llamero.accounts.sign_in.current import get_provider
 from llamero.accounts.sign_in.rights import admit
@@ -29,7 +31,7 @@ COOKIE = "llamero_sign_in"
 COOKIE_SECONDS = 600
 _SALT = "llamero.accounts.sign_in"
 _MARK = "signed_in_by_provider"
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
+_BACKEND = "llamero.accounts.passwords.PasswordBackend"
 _MAX_CODE_LENGTH = 4096
 ADMIN_DOOR, ACCOUNT_DOOR = "admin:login", "people:sign-in"
 
@@ -71,13 +73,17 @@ def come_back(request: HttpRequest) -> HttpResponse:
         if "error" in request.GET:
             logger.info("The provider refused a sign-in: %.60r", request.GET["error"])
             raise SignInFailed(f"{settings.SIGN_IN.name} refused to sign you in.")
+        slow_down(request)
         code = request.GET.get("code", "")[:_MAX_CODE_LENGTH]
         claims = get_provider().finish(attempt, code, _callback_of(request))
         user = admit(claims, settings.SIGN_IN)
     except SignInFailed as error:
         response = _fail(request, str(error), target)
+    except ValidationError as error:
+        response = _fail(request, error.messages[0], target)
     else:
         login(request, user, backend=_BACKEND)
+        note_signed_in(request)
         request.session[_MARK] = True
         request.session.set_expiry(settings.SIGN_IN.session_hours * 3600)
         logger.info("User %s signed in through the identity provider", user.pk)
