@@ -30,6 +30,7 @@ from llamero.api.rerank import RerankView
 from llamero.api.responses.create import InputTokensView, ResponsesView
 from llamero.api.responses.stored import CancelView, InputItemsView, ResponseView
 from llamero.api.runs import RunEventsView, RunView
+from llamero.api.socket_tickets import SocketTicketsView
 from llamero.api.usage import UsageView
 
 _openai: dict[str, Any] = {
@@ -96,6 +97,7 @@ urlpatterns = [
     path("v1/batches/<str:batch_id>", BatchView.as_view()),
     path("v1/batches/<str:batch_id>/cancel", CancelBatchView.as_view()),
     path("v1/usage", UsageView.as_view()),
+    path("v1/socket-tickets", SocketTicketsView.as_view()),
     path("v1/model-uploads", UploadsView.as_view()),
     path("v1/model-uploads/<str:upload_id>", UploadView.as_view()),
     path("v1/model-imports", ImportsView.as_view()),

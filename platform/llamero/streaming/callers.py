@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.http import HttpRequest, parse_cookie
 from llamero.accounts.authentication import find_caller_at, read_bearer
 from llamero.accounts.callers import user_owner
 from llamero.accounts.selectors import Caller
+from llamero.accounts.tickets import read_ticket
 from llamero.accounts.tokens.refusals import TokenRefused
 from llamero.streaming.origins import Scope, read_header
 
@@ -49,6 +51,12 @@ async def identify_by_key(key: str, address: str) -> Identity | None:
     return await identify(lambda: find_caller_at(key, address))
 
 
+async def identify_by_ticket(ticket: str, address: str) -> Identity | None:
+    """Find whose ticket this is; who is let in by one stays when it expires."""
+    holder = read_ticket(ticket)
+    return None if holder is None else await identify(lambda: holder.find(address))
+
+
 async def identify_by_session(session_key: str) -> Identity | None:
     """Find whose session this is; None unless an active member of the staff is signed in."""
     return await identify(lambda: find_session_caller(session_key))
@@ -63,6 +71,12 @@ def read_offered_key(scope: Scope) -> str | None:
         if name.startswith(KEY_SUBPROTOCOL_PREFIX):
             return str(name.removeprefix(KEY_SUBPROTOCOL_PREFIX))
     return None
+
+
+def read_offered_ticket(scope: Scope) -> str | None:
+    """Give the ticket of the address. A key has no place there."""
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    return query["ticket"][-1] if "ticket" in query else None
 
 
 def read_address(scope: Scope) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from rest_framework.exceptions import PermissionDenied
 
 from llamero import dispatch
@@ -26,8 +26,10 @@ from llamero.streaming.callers import (
     Identity,
     identify_by_key,
     identify_by_session,
+    identify_by_ticket,
     read_address,
     read_offered_key,
+    read_offered_ticket,
     read_session_key,
 )
 from llamero.streaming.chat_job import ChatJob
@@ -71,15 +73,20 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if not has_allowed_host(self.scope):
             await self.close()
             return
-        key, session_key = read_offered_key(self.scope), read_session_key(self.scope)
+        key, ticket = read_offered_key(self.scope), read_offered_ticket(self.scope)
+        session_key = None
+        if key is None and ticket is None:
+            session_key = read_session_key(self.scope)
         # A cookie is sent by whatever page asks: it counts only for pages of our own.
-        if key is None and session_key is not None and not has_own_origin(self.scope):
+        if session_key is not None and not has_own_origin(self.scope):
             await self.close()
             return
         offered = self.scope.get("subprotocols", ())
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
         if key is not None:
             await self._enter_by_key(key)
+        elif ticket is not None:
+            await self._enter(identify_by_ticket(ticket, read_address(self.scope)))
         elif session_key is not None:
             await self._welcome(await identify_by_session(session_key))
         else:
@@ -177,11 +184,14 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._refuse(UNKNOWN_CALLER)
 
     async def _enter_by_key(self, key: str) -> None:
-        """Let the owner of a key in; an address with many wrong ones is told to wait."""
+        await self._enter(identify_by_key(key, read_address(self.scope)))
+
+    async def _enter(self, identifying: Awaitable[Identity | None]) -> None:
+        """Let somebody in by what they show; an address with much that is wrong has to wait."""
         address, refusal = read_address(self.scope), UNKNOWN_CALLER
         try:
-            identity = await identify_by_key(key, address)
-        except (TokenRefused, LlameroError) as error:
+            identity = await identifying
+        except (TokenRefused, LlameroError, OperationalError, InterfaceError) as error:
             identity, refusal = None, describe_exception(error)
         if identity is not None:
             await self._welcome(identity)

@@ -1,9 +1,11 @@
 """Which key opens what."""
 
+import time
 from typing import Any
 
 import pytest
 
+from llamero.accounts.tickets import TICKET_SECONDS
 from models_registry.selectors import ServedModel
 from tests.llamero.api.asgi_client import KEY, get, post, start
 from tests.llamero.api.conftest import LIMITED_KEY
@@ -86,6 +88,13 @@ async def test_a_model_tells_whether_it_is_loaded(
     routes = tuple(make_served(f"smol-{state}", pk=7, state=state) for state in states)
     served.append(make_served("many", pk=7, routes=routes))
     assert (await get("/v1/models/many")).json()["status"] == status
+
+
+async def test_a_ticket_for_a_socket_is_short_lived() -> None:
+    answer = await start("POST", "/v1/socket-tickets").finish()
+    assert answer.json()["ticket"]
+    assert 0 < answer.json()["expires_at"] - time.time() <= TICKET_SECONDS
+    assert (await start("POST", "/v1/socket-tickets", key=None).finish()).status == 401
 
 
 async def test_one_model_is_found_by_its_id() -> None:

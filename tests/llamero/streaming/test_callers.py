@@ -11,11 +11,12 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from pytest_django import Settings
 
-from llamero.accounts import selectors, wrong_keys
+from llamero.accounts import selectors, tickets, wrong_keys
 from llamero.accounts.models import TokenIssuer
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import find_caller, recent_callers, review_owners
 from llamero.accounts.services import IssuedKey, issue_api_key, revoke_api_keys
+from llamero.accounts.tickets import issue_ticket
 from llamero.streaming import consumer
 from tests.llamero.accounts.tokens.conftest import make_issuer
 from tests.llamero.accounts.tokens.signing import claims_of, sign
@@ -122,6 +123,45 @@ async def test_a_key_may_come_in_the_first_frame(connect: Connect, issued: Issue
     await socket.send_json_to({"type": "auth", "key": issued.secret_text})
 
     assert (await receive(socket))["type"] == "hello"
+
+
+async def test_a_ticket_opens_a_socket_as_its_key_would(
+    connect: Connect, issued: IssuedKey, session_cookie: bytes, dispatcher: FakeDispatcher
+) -> None:
+    caller = await sync_to_async(find_caller)(issued.secret_text)
+    assert caller is not None
+    path = f"/ws/v1/chat?ticket={issue_ticket(caller).text}"
+    socket = await connect(
+        (b"cookie", session_cookie), (b"origin", b"https://app.example"), path=path
+    )
+    await socket.connect()
+    assert (await receive(socket))["type"] == "hello"
+
+    await socket.send_json_to(start_frame())
+    await receive_until(socket, "done")
+
+    assert dispatcher.streams[0].job.owner == f"key:{issued.key.pk}"
+
+
+@pytest.mark.parametrize("spoil", ["text", "age", "key"])
+async def test_a_ticket_that_does_not_count_is_closed_with_4401(
+    connect: Connect, issued: IssuedKey, monkeypatch: pytest.MonkeyPatch, spoil: str
+) -> None:
+    caller = await sync_to_async(find_caller)(issued.secret_text)
+    assert caller is not None
+    ticket = issue_ticket(caller).text
+    if spoil == "text":
+        ticket = f"x{ticket}"
+    elif spoil == "age":
+        monkeypatch.setattr(tickets, "TICKET_SECONDS", -1)
+    else:
+        await sync_to_async(revoke_api_keys)(keys=[issued.key])
+    socket = await connect(path=f"/ws/v1/chat?ticket={ticket}")
+    await socket.connect()
+
+    frame, code = await receive_close(socket)
+
+    assert (code, frame["error"]["code"]) == (4401, "invalid_api_key")
 
 
 @pytest.mark.parametrize("origin", [b"https://evil.example", b"null"])

@@ -221,6 +221,7 @@ COMPONENTS: dict[str, Schema] = {
     "KnownConversation": shape(
         {"conversation_id": TEXT, "is_done": FLAG, "started_at": COUNT, "completed_at": COUNT}
     ),
+    "SocketTicket": shape({"object": one_of("socket_ticket"), "ticket": TEXT, "expires_at": COUNT}),
     "CancelledRun": shape({"id": TEXT, "object": one_of("run"), "cancelled": FLAG}),
     "Error": shape(
         {

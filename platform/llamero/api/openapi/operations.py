@@ -42,6 +42,7 @@ from llamero.api.rerank import RerankView
 from llamero.api.responses.create import InputTokensView, ResponsesView
 from llamero.api.responses.stored import CancelView, InputItemsView, ResponseView
 from llamero.api.runs import RunEventsView, RunView
+from llamero.api.socket_tickets import SocketTicketsView
 from llamero.api.usage import UsageView
 
 _MODEL = query("model", "The model, where neither the path nor the body names one.")
@@ -363,6 +364,11 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
             query("limit", "How many buckets a page has: up to 31 days or 168 hours.", COUNT),
             query("page", "The `next_page` of the page before."),
         ),
+    ),
+    (SocketTicketsView, "POST"): Operation(
+        "Make a ticket that opens a chat socket within half a minute, in the key's place.",
+        _CHAT,
+        ref("SocketTicket"),
     ),
     (RunEventsView, "GET"): Operation(
         "Go on with a resumable stream, in the shape it began in.",
