@@ -76,7 +76,9 @@ async def follow(url: str, key: str, words: int, max_tokens: int, stream: Stream
         + body
     )
     num_prompt_tokens = 0
+    answer = b""
     while line := await reader.readline():
+        answer = line or answer
         if line.startswith(b"data: {"):
             chunk = json.loads(line[6:])
             if chunk.get("usage"):
@@ -84,6 +86,8 @@ async def follow(url: str, key: str, words: int, max_tokens: int, stream: Stream
             if chunk.get("choices") and chunk["choices"][0]["delta"].get("content"):
                 stream.times.append(time.perf_counter())
     writer.close()
+    if not stream.times:
+        raise SystemExit(f"{url} gave no token; its last line was {answer!r:.500}")
     return num_prompt_tokens
 
 
@@ -95,7 +99,7 @@ async def measure(url: str, key: str, max_tokens: int) -> Gap:
         await asyncio.sleep(0.005)
     sent = time.perf_counter()
     late = Stream()
-    num_prompt_tokens = await follow(url, key, LONG_WORDS, 1, late)
+    num_prompt_tokens = await follow(url, key, LONG_WORDS, 4, late)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
