@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -14,6 +15,14 @@ from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
+from llamero.accounts.selectors import recent_callers
+from llamero.accounts.tokens import proving
+from llamero.accounts.tokens.issuers import recent_issuers
+from llamero.api import model_choice
+from llamero.console import history
+from llamero.control import live_nodes, node_tokens
+from llamero.expiring_cache import ExpiringCache
+from llamero.limits.selectors import recent_limits
 from llamero.sockets import valkey_socket
 from llamero.supervisor.home import Home
 from llamero.supervisor.parts import valkey_part
@@ -24,19 +33,39 @@ from tests.models import fetch_minilm, fetch_smollm2
 from tests.processes import PATIENCE_SECONDS, wait_until
 from tests.tiny_model import write_tiny_model
 
+CACHES: tuple[ExpiringCache[Any], ...] = (
+    history._recent,
+    live_nodes._recent,
+    model_choice.recent_lists,
+    model_choice.recent_models,
+    node_tokens.recent_tokens,
+    proving.recent_tokens,
+    recent_callers,
+    recent_issuers,
+    recent_limits,
+)
 # As in a replica: native threads that spin slow each other down where cores are shared.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
+@pytest.fixture(autouse=True)
+def forget_what_was_looked_up() -> None:
+    """Rows of other tests had the same ids a moment ago."""
+    for cache in CACHES:
+        cache.clear()
+
+
 @pytest.fixture(scope="session")
 def django_db_use_migrations() -> bool:
-    """Tests need what migrations make, but not made anew."""
-    return False
+    """Tests need what migrations make, but not made anew where it can be copied."""
+    return connection.vendor != "sqlite"
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Have the tests' database be as migrations leave it."""
+    if connection.vendor != "sqlite":
+        return
     made = migrated_database()
     with django_db_blocker.unblock(), contextlib.closing(sqlite3.connect(made)) as migrated:
         connection.ensure_connection()

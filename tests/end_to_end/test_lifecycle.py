@@ -13,10 +13,12 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.live import LiveLlamero, prepare, start, stop, wait_until_ready
+from tests.live import READY_SECONDS, LiveLlamero, prepare, start, stop, wait_until_ready
 from tests.processes import (
+    PATIENCE_SECONDS,
     ROOT,
     child_environment,
     find_free_port,
@@ -57,7 +59,7 @@ def count_models(live: LiveLlamero) -> int:
     request = urllib.request.Request(
         live.base_url + "/v1/models", headers={"Authorization": f"Bearer {live.api_key}"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         return int(answer.read().count(b'"object":"model"'))
 
 
@@ -77,12 +79,17 @@ def test_sigterm_ends_every_child_and_a_second_start_keeps_all_state(home: Path)
         assert count_models(again) == 1
 
 
+def web_servers(home: Path) -> list[psutil.Process]:
+    """Give the living web servers of a home."""
+    return [one for one in processes_of(home) if "serve" in one.cmdline()]
+
+
 def test_a_part_that_dies_is_started_again(home: Path) -> None:
     with running(home) as live:
-        (web,) = [one for one in processes_of(home) if "serve" in one.cmdline()]
+        (web,) = web_servers(home)
         web.kill()
-        wait_until(lambda: not is_listening(live.port), seconds=5, what="the end of the web server")
-        wait_until(lambda: is_listening(live.port), seconds=30, what="a new web server")
+        wait_until(lambda: web_servers(home) not in ([], [web]), what="a new web server")
+        wait_until(lambda: is_listening(live.port), what="that it listens")
         assert count_models(live) == 1
 
 
@@ -92,8 +99,8 @@ def test_a_killed_supervisor_leaves_no_orphan(home: Path) -> None:
         assert len(processes_of(home)) >= 6
         live.process.kill()
         live.process.wait()
-        wait_until(lambda: not processes_of(home), seconds=10, what="the end of all children")
-        wait_until(lambda: not is_listening(live.port), seconds=5, what="a free port")
+        wait_until(lambda: not processes_of(home), what="the end of all children")
+        wait_until(lambda: not is_listening(live.port), what="a free port")
 
 
 def run_up(home: Path, port: int) -> subprocess.CompletedProcess[str]:
@@ -104,7 +111,7 @@ def run_up(home: Path, port: int) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=READY_SECONDS,
         check=False,
     )
 
@@ -133,5 +140,5 @@ def test_interrupting_the_start_ends_it(tmp_path: Path) -> None:
         assert b"starting" in output.readline()
         os.kill(process.pid, signal.SIGINT)
         output.read()
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
     assert processes_of(tmp_path) == []

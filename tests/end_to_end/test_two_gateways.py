@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from inference.relay.connect import connect
 from tests.gateways import GatewayHome, Reader, cut_lengths, id_of, read_whole, text_of
 from tests.inference.relay.broker import Broker
 from tests.inference.worker.replicas import Client, make_spec, start_worker
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 NUM_TOKENS = 300
 PATH = "/v1/completions"
@@ -50,7 +51,7 @@ def undisturbed_text(home: GatewayHome, port: int) -> str:
         json.dumps(BODY | {"stream": False}).encode(),
         {"Authorization": f"Bearer {home.key()}", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         [choice] = json.load(answer)["choices"]
         return str(choice["text"])
 
@@ -60,7 +61,7 @@ def status_of(port: int, key: str, run: str) -> tuple[int, bytes]:
         f"http://127.0.0.1:{port}/v1/runs/{run}/events", headers={"Authorization": f"Bearer {key}"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
             return answer.status, b""
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -119,7 +120,6 @@ def test_a_response_goes_on_at_another_gateway(home: GatewayHome) -> None:
         assert other.responses.retrieve(told[0].response.id) == rest[-1].response
         wait_until(
             lambda: other.responses.retrieve(unread.id).status == "incomplete",
-            seconds=20,
             what="the response that nobody reads",
         )
         texts = [
@@ -134,7 +134,7 @@ def ask_keyed(
     home: GatewayHome, port: int, key: str, num_bytes: int | None = None, **fields: Any
 ) -> tuple[bytes, bool]:
     """Give the answer to a request with a key, or its beginning, and whether it was made before."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
     headers = {"Authorization": f"Bearer {home.key()}", "Content-Type": "application/json"}
     with contextlib.closing(connection):
         raw = json.dumps(KEYED | fields)
@@ -168,9 +168,9 @@ def test_a_second_gateway_answers_what_a_first_one_began(home: GatewayHome, brok
         def find_claims() -> list[bytes]:
             return [name for name in redis.keys("lm:answer:*") if redis.hlen(name) == 2]
 
-        wait_until(find_claims, seconds=10, what="the claim of a request that is being answered")
+        wait_until(find_claims, what="the claim of a request that is being answered")
         first.kill()
-        lost.join(10)
+        lost.join(PATIENCE_SECONDS)
         # What ten seconds without a sign of life would do.
         redis.delete(*find_claims())
 
@@ -184,25 +184,27 @@ def test_a_second_gateway_answers_what_a_first_one_began(home: GatewayHome, brok
 
 def test_a_key_that_ends_takes_its_streams_at_every_gateway_along(home: GatewayHome) -> None:
     ports = [home.running().port, home.start(1)[0].port]
-    readers = [Reader(home.key("ending-key"), PATH, BODY | {"max_tokens": 1500}) for _ in ports]
+    readers = [Reader(home.key("ending-key"), PATH, BODY | {"max_tokens": 3000}) for _ in ports]
     threads = [
         threading.Thread(target=reader.read, args=(port,))
         for reader, port in zip(readers, ports, strict=True)
     ]
     for thread in threads:
         thread.start()
-    wait_until(lambda: all(len(one.events) > 3 for one in readers), seconds=30, what="events")
+    wait_until(lambda: all(len(one.events) > 3 for one in readers), what="events")
 
     # As by a program that tells nobody.
-    with contextlib.closing(sqlite3.connect(home.folder / "llamero.sqlite3", timeout=20)) as rows:
+    with contextlib.closing(
+        sqlite3.connect(home.folder / "llamero.sqlite3", timeout=PATIENCE_SECONDS)
+    ) as rows:
         rows.execute("UPDATE accounts_apikey SET enabled = 0 WHERE name = 'ending-key'")
         rows.commit()
 
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
     for reader, port in zip(readers, ports, strict=True):
         assert '"code":"key_revoked"' in reader.events[-1]
-        assert len(reader.events) < 1500
+        assert len(reader.events) < 3000
         assert status_of(port, home.key("ending-key"), reader.run)[0] == 401
 
 
@@ -210,7 +212,9 @@ def test_ten_requests_a_minute_are_ten_at_all_gateways_together(home: GatewayHom
     ports = [gateway.port for gateway in home.several(2)]
 
     def ask(number: int) -> tuple[int, str | None, str | None]:
-        connection = http.client.HTTPConnection("127.0.0.1", ports[number % 2], timeout=60)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", ports[number % 2], timeout=PATIENCE_SECONDS
+        )
         headers = {"Authorization": f"Bearer {home.key('limited-key')}"}
         body = json.dumps({"model": "chat", "prompt": [3, number + 1], "max_tokens": 2})
         with contextlib.closing(connection):
@@ -219,6 +223,7 @@ def test_ten_requests_a_minute_are_ten_at_all_gateways_together(home: GatewayHom
             told = answer.headers
             return answer.status, told["x-ratelimit-remaining-requests"], told["retry-after"]
 
+    began = time.monotonic()
     with ThreadPoolExecutor(24) as pool:
         answers = list(pool.map(ask, range(24)))
 
@@ -226,4 +231,5 @@ def test_ten_requests_a_minute_are_ten_at_all_gateways_together(home: GatewayHom
     assert sorted(map(int, filter(None, served))) == list(range(10))
     refused = [(status, left) for status, left, _ in answers if status != 200]
     assert set(refused) == {(429, "0")}
-    assert all(50 <= int(wait) <= 61 for status, _, wait in answers if wait)
+    took = time.monotonic() - began
+    assert all(60 - took <= int(wait) <= 61 for status, _, wait in answers if wait)

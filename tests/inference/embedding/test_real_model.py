@@ -129,13 +129,13 @@ def test_a_chat_model_answers_both_at_once(smollm2_path: Path) -> None:
         prompt = tuple(replica.tokenize("Once upon a time"))
         for name in ("one", "two"):
             replica.runner.submit(
-                make_job(name, prompt_tokens=prompt, max_tokens=500, ignore_eos=True)
+                make_job(name, prompt_tokens=prompt, max_tokens=900, ignore_eos=True)
             )
         replica.inbox.wait_for_event("one")
         long, short = replica.tokenize("word " * 100), replica.tokenize("A cat.")
         rows = replica.collect(replica.submit([long, short]))
         # Chat went on while the input was read, and the input did not wait for its end.
-        assert 2 <= len(replica.inbox.so_far("one").token_ids) < 500
+        assert 2 <= len(replica.inbox.so_far("one").token_ids) < 900
         for name in ("one", "two"):
             replica.runner.cancel(name)
             replica.inbox.wait_for_end(name)
@@ -149,7 +149,7 @@ def test_a_chat_model_answers_both_at_once(smollm2_path: Path) -> None:
 def test_unloading_ends_jobs_in_flight_as_worth_a_retry(tiny_model_path: Path) -> None:
     with running(tiny_model_path, ModelKind.CHAT, serves_embeddings=True) as replica:
         embedding = replica.submit([list(range(3, 303))] * 500)
-        replica.runner.submit(make_job("chat", max_tokens=400, ignore_eos=True))
+        replica.runner.submit(make_job("chat", max_tokens=8000, ignore_eos=True))
         replica.inbox.wait_for_event(embedding.id)
     for job in (embedding.id, "chat"):
         failed = replica.inbox.wait_for_end(job).failed

@@ -20,14 +20,22 @@ __all__ = ["client"]
 class Node:
     """A node agent as a process, and what the controller tells it.
 
-    ``url`` is the way to the broker, where that is not the straight one.
+    ``url`` is the way to the broker, where that is not the straight one; ``settings`` are of its
+    environment.
     """
 
-    def __init__(self, broker: Broker, client: Client, home: Path, *, url: str = "") -> None:
+    def __init__(
+        self, broker: Broker, client: Client, home: Path, *, url: str = "", **settings: str
+    ) -> None:
         self.desired = DesiredState(client.redis)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "inference.node"],
-            env=environment(url or broker.url, LLAMERO_HOME=str(home), LLAMERO_SECRET_KEY="s3cret"),
+            env=environment(
+                url or broker.url,
+                LLAMERO_HOME=str(home),
+                LLAMERO_SECRET_KEY="s3cret",
+                **settings,
+            ),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -45,7 +53,7 @@ class Node:
 
 @pytest.fixture
 def node(broker: Broker, client: Client, tmp_path: Path) -> Iterator[Node]:
-    node = Node(broker, client, tmp_path)
+    node = Node(broker, client, tmp_path, LLAMERO_DRAIN_SECONDS="2")
     yield node
     node.process.kill()
     node.process.communicate()

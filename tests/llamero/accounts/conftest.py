@@ -1,23 +1,17 @@
 """A user, a model, and no memory of other tests' keys."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.auth.models import User
 
 from llamero.accounts.models import Team
-from llamero.accounts.selectors import recent_callers
 from llamero.accounts.uses import uses
 from models_registry.models import Model
 
 
 @pytest.fixture(autouse=True)
-def forget_callers() -> Iterator[None]:
-    recent_callers.clear()
+def forget_uses() -> None:
     # Of keys of other tests, which had the same ids.
     uses._waiting.clear()
-    yield
-    recent_callers.clear()
 
 
 @pytest.fixture

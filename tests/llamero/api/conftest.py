@@ -1,7 +1,5 @@
 """The API over a fake data plane: two models, one key, no database."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.auth.models import User
 
@@ -40,7 +38,7 @@ def dispatcher(monkeypatch: pytest.MonkeyPatch) -> FakeDispatcher:
 
 
 @pytest.fixture(autouse=True)
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ServedModel]]:
+def served(monkeypatch: pytest.MonkeyPatch) -> list[ServedModel]:
     """The models and keys there are; a test may add models."""
     models = list(SERVED)
 
@@ -51,11 +49,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ServedModel]]:
     monkeypatch.setattr(model_choice, "list_served_models", lambda: list(models))
     monkeypatch.setattr(authentication, "find_caller", _CALLERS.get)
     monkeypatch.setattr(metering, "find_limits", find_no_limits)
-    model_choice.recent_models.clear()
-    model_choice.recent_lists.clear()
-    yield models
-    model_choice.recent_models.clear()
-    model_choice.recent_lists.clear()
+    return models
 
 
 async def find_no_limits(caller: Caller, model_pk: int | None = None) -> CallLimits:

@@ -1,6 +1,4 @@
-"""A user in a team, a model, and no memory of other tests' limits."""
-
-from collections.abc import Iterator
+"""A user in a team, and a model."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -8,15 +6,7 @@ from django.contrib.auth.models import User
 from llamero.accounts.callers import Caller
 from llamero.accounts.models import ApiKey, Membership, Team
 from llamero.accounts.services import issue_api_key
-from llamero.limits.selectors import recent_limits
 from models_registry.models import Model
-
-
-@pytest.fixture(autouse=True)
-def forget_limits() -> Iterator[None]:
-    recent_limits.clear()
-    yield
-    recent_limits.clear()
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from llamero import dispatch
-from llamero.accounts.selectors import recent_callers
 from llamero.accounts.services import IssuedKey, issue_api_key
-from llamero.accounts.tokens.issuers import recent_issuers
-from llamero.api.model_choice import recent_lists, recent_models
 from llamero.streaming.routing import websocket_application
 from models_registry.models import Deployment, Model, ModelVersion
 from tests.llamero.streaming.fakes import FakeDispatcher
@@ -21,13 +18,6 @@ from tests.processes import PATIENCE_SECONDS
 
 Connect = Callable[..., Awaitable[SocketClient]]
 OWN_ORIGIN = (b"origin", b"http://localhost")
-
-
-@pytest.fixture(autouse=True)
-def fresh_caches() -> None:
-    """Let no test see what another one looked up."""
-    for cache in (recent_callers, recent_issuers, recent_models, recent_lists):
-        cache.clear()
 
 
 @pytest.fixture
