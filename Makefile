@@ -1,5 +1,5 @@
 # Two commands matter: `make run` and `make test`. Both set up what they need; a second run is quick.
-.PHONY: run install test slow browser pictures chaos fuzz clients bench lint format prerequisites browser-engine clean
+.PHONY: run install test slow postgresql browser pictures chaos fuzz clients bench lint format prerequisites browser-engine clean
 .DEFAULT_GOAL := run
 
 VENV := .venv
@@ -26,6 +26,10 @@ test: $(VENV)/.dev
 # What takes longer than a change should wait for: more cases of the same kinds.
 slow: $(VENV)/.dev browser-engine
 	$(BIN)/python -m pytest -m slow
+
+# The tests of what the database keeps, on a real PostgreSQL; `make slow` has them, too.
+postgresql: $(VENV)/.dev
+	$(BIN)/python -m tests.postgresql
 
 # Only the tests that drive a browser.
 browser: $(VENV)/.dev browser-engine

@@ -22,6 +22,9 @@ for _name in [name for name in os.environ if name.startswith("LLAMERO_")]:
     if not _name.startswith("LLAMERO_TEST_"):
         del os.environ[_name]
 os.environ["LLAMERO_HOME"] = str(_home)
+# Another database than SQLite: see tests/postgresql.py.
+if "LLAMERO_TEST_DATABASE_URL" in os.environ:
+    os.environ["LLAMERO_DATABASE_URL"] = os.environ["LLAMERO_TEST_DATABASE_URL"]
 
 from llamero.settings import *  # noqa: E402, F403
 
