@@ -5,6 +5,7 @@ import re
 from inference.protocol.jobs import ReasoningMarks
 
 _BODY = "<|message|>"
+_MOST_HEADER = 1024
 _ENDS = ("<|end|>", "<|start|>", "<|channel|>", "<|call|>", "<|return|>")
 _IS_REASONING = re.compile(r"<\|channel\|>\s*analysis(?!.*to=functions\.)", re.DOTALL)
 
@@ -67,6 +68,8 @@ class ChannelCounter:
         if self._is_header:
             header, mark, rest = self._held.partition(_BODY)
             if not mark:
+                # No header is so long: words without one are not to be kept.
+                self._held = self._held[-_MOST_HEADER:]
                 return False
             self._is_header, self._held = False, rest
             self._is_reasoning = _IS_REASONING.search(header) is not None

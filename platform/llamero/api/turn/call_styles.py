@@ -277,7 +277,10 @@ STYLE_OF_NAME = {style.name: style for style in STYLES}
 
 @lru_cache(64)
 def find_call_style(template: str) -> CallStyle:
-    """Give the style of a template's calls."""
-    if "tools" not in template:
+    """Give the style of a template's calls.
+
+    Who writes in channels calls there too, also where a template knows of no tools.
+    """
+    if "tools" not in template and not all(word in template for word in HARMONY.evidence):
         return JSON
     return next(style for style in STYLES if all(word in template for word in style.evidence))

@@ -13,6 +13,9 @@ from llamero.api.turn.pieces import Piece, Reasoning, Text
 
 _BODY = "<|message|>"
 _ENDS = ("<|end|>", "<|start|>", "<|channel|>", "<|call|>", "<|return|>")
+_HEADER_BEGINNINGS = ("<|", "to=")
+_MOST_HEADER = 1024
+_SPEAKER = "assistant"
 _RECIPIENT = re.compile(r"to=functions\.([A-Za-z0-9_.-]+)")
 _REASONING = re.compile(r"<\|channel\|>\s*analysis")
 
@@ -58,15 +61,16 @@ class HarmonyReader:
             self._end_part()
             return pieces
         # What has no header at all is words; the beginning of one is none.
-        is_words = held.strip() and not self._has_parts and "<|" not in held
-        return [Text(held)] if is_words else []
+        words = held.partition(_SPEAKER)[2] if self._has_parts else held
+        is_header = "<|" in words or words.lstrip().startswith(_HEADER_BEGINNINGS)
+        return [] if is_header or not words.strip() else [Text(words)]
 
     def _read(self) -> list[Piece] | None:
         """Read on; None where nothing more is certain."""
         found = (self._header_marks if self._is_header else self._body_marks).find(self._held)
         if self._is_header:
             if not found:
-                return None
+                return self._begin_without_header()
             header, self._held = self._held[: found[0]], self._held[found[0] + len(_BODY) :]
             return self._begin_part(header)
         if not found:
@@ -80,6 +84,16 @@ class HarmonyReader:
         pieces = self._tell(text)
         self._end_part()
         return pieces
+
+    def _begin_without_header(self) -> list[Piece] | None:
+        """Take for words what is no header: some models write none. None while it may be one."""
+        seen = self._held.lstrip()
+        may_begin = self._has_parts or not seen
+        may_begin = may_begin or any(one.startswith(seen[: len(one)]) for one in _HEADER_BEGINNINGS)
+        if may_begin and len(seen) <= _MOST_HEADER:
+            return None
+        self._is_header, self._has_parts = False, True
+        return []
 
     def _begin_part(self, header: str) -> list[Piece]:
         self._is_header, self._has_parts = False, True

@@ -110,6 +110,30 @@ def test_channels() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\n\nHi <b>", "\n\nHi <b>"),
+        ("to", "to"),
+        ("<|channel|>fin", ""),
+        (" to=functions.n", ""),
+        ("<|channel|>final<|message|>Hi<|end|><|start|>assis", "Hi"),
+        ("<|channel|>final<|message|>Hi<|end|><|start|>assistant!", "Hi!"),
+        ("<|channel|>final<|message|>Hi<|end|><|start|>assistant to=functions.n", "Hi"),
+    ],
+)
+def test_what_has_no_channel_is_words(text: str, words: str) -> None:
+    for parts in cuts(text):
+        assert words_of(read(TurnFormat(reasoning=HARMONY), parts)) == words
+
+
+def test_words_without_a_channel_are_told_as_they_come() -> None:
+    reader = TurnFormat(reasoning=HARMONY).reader(0)
+    assert words_of(reader.feed("Hello")) == "Hello"
+    reader.feed("<|end|>")
+    assert words_of(reader.feed("word " * 300))
+
+
+@pytest.mark.parametrize(
     ("template", "opening"),
     [
         ("{% set c = c.split('</think>') %}<think>", "<think>"),

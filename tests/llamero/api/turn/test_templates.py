@@ -113,6 +113,7 @@ def test_tools_reach_the_model(name: str) -> None:
     [
         ("{{ tools }}<tool_call><arg_key></arg_key><arg_value>", "glm"),
         ("{{ tools }}<|channel|>commentary<|message|>", "harmony"),
+        ("<|channel|>commentary<|message|>", "harmony"),
         ("{{ tools }}[TOOL_CALLS]x[ARGS]", "mistral-named"),
         ("{{ tools }}<｜tool▁calls▁begin｜><｜tool▁sep｜>", "deepseek"),  # noqa: RUF001
         ("{{ tools }}<|tool_call|><|/tool_call|>", "phi"),
