@@ -39,7 +39,7 @@ def test_a_batch_says_what_its_requests_would(client: openai.OpenAI, chat_model:
     def has_ended() -> bool:
         return client.batches.retrieve(batch.id).status == "completed"
 
-    wait_until(has_ended, seconds=60, what="the batch")
+    wait_until(has_ended, what="the batch")
     ended = client.batches.retrieve(batch.id)
     assert ended.request_counts is not None
     assert ended.request_counts.model_dump() == {"total": 3, "completed": 2, "failed": 1}

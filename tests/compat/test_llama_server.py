@@ -1,12 +1,11 @@
 """What llama-server's clients look for beside the text, on a real model."""
 
-import re
-import time
-
 import pytest
 
 from tests.compat.conftest import RawClient
+from tests.compat.test_clients_that_leave import num_told
 from tests.live import CHAT_MODEL
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.model
 LONG = "The quick brown fox jumps over the lazy dog. " * 40
@@ -49,19 +48,10 @@ def test_an_unindented_line_ends_the_answer(raw: RawClient) -> None:
 
 
 def test_metrics_count_what_was_done(raw: RawClient) -> None:
-    def count() -> int:
-        text = raw.send("GET", f"/m/{CHAT_MODEL}/metrics").body.decode()
-        found = re.search(r"^llamacpp:tokens_predicted_total (\d+)$", text, re.MULTILINE)
-        assert found
-        return int(found[1])
-
-    before = count()
+    before = num_told(raw)
     raw.complete("One two", n_predict=5, ignore_eos=True)
     # Replicas tell their numbers once a second.
-    ends = time.monotonic() + 10
-    while count() < before + 5 and time.monotonic() < ends:
-        time.sleep(0.1)
-    assert count() >= before + 5
+    wait_until(lambda: num_told(raw) >= before + 5, what="five tokens more")
 
 
 def test_a_model_that_fills_no_gaps_says_so(raw: RawClient) -> None:

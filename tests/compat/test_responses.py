@@ -90,7 +90,7 @@ def test_what_nobody_reads_is_kept_all_the_same(
             [(state,)] = database.execute(query, (response.id,))
         return bool(state == "completed")
 
-    wait_until(has_ended, seconds=20, what="the control worker")
+    wait_until(has_ended, what="the control worker")
 
 
 def test_what_is_not_needed_any_more_is_cancelled(

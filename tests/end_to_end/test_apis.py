@@ -9,6 +9,7 @@ import openai
 import pytest
 
 from tests.live import CHAT_MODEL, EMBEDDING_MODEL, LiveLlamero
+from tests.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.model
 QUESTION: Any = [{"role": "user", "content": "What is the capital of France? One word."}]
@@ -29,7 +30,7 @@ def call_native(live: LiveLlamero, path: str, body: dict[str, Any]) -> Any:
         json.dumps(body).encode(),
         {"Authorization": f"Bearer {live.api_key}", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -96,7 +97,9 @@ def test_models_are_listed_and_found(client: openai.OpenAI) -> None:
 
 
 def test_without_a_key_nothing_but_health_is_answered(live_llamero: LiveLlamero) -> None:
-    with urllib.request.urlopen(live_llamero.base_url + "/health", timeout=10) as answer:
+    with urllib.request.urlopen(
+        live_llamero.base_url + "/health", timeout=PATIENCE_SECONDS
+    ) as answer:
         assert json.load(answer)["status"] == "ok"
     stranger = openai.OpenAI(
         base_url=f"{live_llamero.base_url}/v1", api_key="llm_00000000_" + "0" * 32, max_retries=0

@@ -12,7 +12,7 @@ from inference.protocol.replicas import ReplicaState
 from inference.relay.connect import connect
 from inference.relay.registry import ReplicaRegistry
 from tests.live import CHAT_MODEL, LiveLlamero
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 NUM_STREAMS = 8
 NUM_TOKENS = 48
@@ -40,7 +40,7 @@ def read_stream(live: LiveLlamero, number: int, texts: list[str]) -> dict[str, A
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         lines = [line for raw in answer if _note(line := raw.decode().strip(), texts)]
     assert lines[-1] == "data: [DONE]"
     for line in lines[:-1]:
@@ -67,9 +67,7 @@ def test_no_client_notices_a_killed_replica(live_llamero: LiveLlamero) -> None:
             pool.submit(read_stream, live_llamero, number, texts[number])
             for number in range(NUM_STREAMS)
         ]
-        wait_until(
-            lambda: sum(len(text) > 8 for text in texts) >= 3, seconds=30, what="running streams"
-        )
+        wait_until(lambda: sum(len(text) > 8 for text in texts) >= 3, what="running streams")
         psutil.Process(ready[0].pid).kill()
         usages = [future.result() for future in reading]
         status = registry.get(ready[0].replica)
