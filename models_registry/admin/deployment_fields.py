@@ -113,7 +113,10 @@ FIELDSETS = (BASICS, REQUESTS, DEFAULTS, MEMORY, SPEED, VECTORS, MACHINE)
 def _as_seen(fieldset: Any) -> Any:
     """Give a topic for those who may change nothing: its panels stay as they are."""
     name, options = fieldset
-    return name, options | {"fields": tuple(_SEEN.get(one, one) for one in options["fields"])}
+    fields = tuple(_SEEN.get(one, one) for one in options["fields"])
+    # What the first one says is for those who save.
+    words = options.get("description", "") if name else ""
+    return name, options | {"fields": fields, "description": words}
 
 
 _SEEN: dict[Any, Any] = {"memory": "memory_now", ("share", "split"): ("share", "split_now")}

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from inference.protocol.replicas import ModelKind
+from models_registry.routing import SERVES_SOON
 from models_registry.selectors import ServedModel, list_served_models
 
 MAX_MODELS = 50
@@ -57,6 +58,7 @@ def describe_first_call(request: HttpRequest) -> FirstCall:
 
 
 def _write_examples(base_url: str, models: list[ServedModel]) -> list[tuple[str, str]]:
+    models = sorted(models, key=lambda one: one.state not in SERVES_SOON)
     for kind, curl, client in (
         (ModelKind.CHAT, _CHAT, _CHAT_CLIENT),
         (ModelKind.EMBEDDING, _EMBED, _EMBED_CLIENT),

@@ -71,7 +71,10 @@ class LinesField(forms.JSONField):
 class UsageAlertForm(forms.ModelForm):  # type: ignore[type-arg]
     """An alert, with lists as people write them."""
 
-    shares = SharesField(help_text="In per cent of a budget, as in 80, 100.")
+    shares = SharesField(
+        initial=UsageAlert._meta.get_field("shares").get_default,
+        help_text="In per cent of a budget, as in 80, 100.",
+    )
     recipients = LinesField(required=False, help_text="E-mail addresses, a line each.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
