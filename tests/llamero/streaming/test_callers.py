@@ -1,9 +1,5 @@
 """Who may use the socket, how they prove it, and what ends when they no longer may."""
 
-import time
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
@@ -12,14 +8,11 @@ from django.db import OperationalError
 from pytest_django import Settings
 
 from llamero.accounts import selectors, tickets, wrong_keys
-from llamero.accounts.models import TokenIssuer
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import find_caller, recent_callers, review_owners
 from llamero.accounts.services import IssuedKey, issue_api_key, revoke_api_keys
 from llamero.accounts.tickets import issue_ticket
 from llamero.streaming import consumer
-from tests.llamero.accounts.tokens.conftest import make_issuer
-from tests.llamero.accounts.tokens.signing import claims_of, sign
 from tests.llamero.streaming.conftest import (
     OWN_ORIGIN,
     Connect,
@@ -324,86 +317,6 @@ async def test_many_wrong_keys_on_sockets_are_told_to_wait(
 
     frame, code = await receive_close(socket)
     assert (code, frame["error"]["code"]) == (4429, "too_many_wrong_keys")
-
-
-@pytest.fixture
-def issuer(staff: User) -> TokenIssuer:
-    return make_issuer()
-
-
-def as_token(**fields: Any) -> str:
-    return sign(claims_of(**{"preferred_username": "sam"} | fields))
-
-
-@pytest.mark.parametrize("way", ["header", "subprotocol", "frame"])
-async def test_a_token_opens_a_socket_as_a_key_does(
-    connect: Connect, issuer: TokenIssuer, way: str
-) -> None:
-    token = as_token()
-    header = [(b"authorization", f"Bearer {token}".encode())] if way == "header" else []
-    offered = ["llamero.v1", f"llamero.key.{token}"] if way == "subprotocol" else None
-    socket = await connect(*header, subprotocols=offered)
-    await socket.connect()
-    if way == "frame":
-        await socket.send_json_to({"type": "auth", "key": token})
-
-    assert (await receive(socket))["type"] == "hello"
-
-
-async def test_a_token_that_expires_ends_its_socket_and_its_chats(
-    connect: Connect,
-    issuer: TokenIssuer,
-    dispatcher: FakeDispatcher,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    issuer.leeway_seconds = 0
-    await issuer.asave()
-    dispatcher.pieces, dispatcher.step_seconds = ("word ",) * 1000, 0.05
-    ends_at = time.time() + 600
-    token = as_token(exp=ends_at)
-    # For whoever comes in now it ends in two seconds.
-    monkeypatch.setattr(consumer, "time", SimpleNamespace(time=lambda: ends_at - 2))
-    socket = await connect((b"authorization", f"Bearer {token}".encode()))
-    await socket.connect()
-    await socket.send_json_to(start_frame())
-    await receive_until(socket, "delta")
-
-    last = (await receive_until(socket, "error"))[-1]
-
-    assert last["error"]["code"] == "token_expired"
-    assert await socket.receive_output() == {"type": "websocket.close", "code": 4401}
-    await until(lambda: dispatcher.streams[0].is_closed)
-
-
-@pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ({"exp": 1}, "token_expired"),
-        ({"aud": "other"}, "invalid_token"),
-        ({"iss": "https://evil.example"}, "invalid_api_key"),
-        ({"sub": "subject-2", "preferred_username": "eve"}, "invalid_token"),
-    ],
-)
-async def test_a_bad_token_is_closed_with_4401(
-    connect: Connect, issuer: TokenIssuer, fields: dict[str, Any], code: str
-) -> None:
-    socket = await connect((b"authorization", f"Bearer {as_token(**fields)}".encode()))
-    await socket.connect()
-
-    frame, closed = await receive_close(socket)
-    assert (closed, frame["error"]["code"]) == (4401, code)
-
-
-async def test_a_token_whose_issuer_is_away_is_closed_with_4503(
-    connect: Connect, issuer: TokenIssuer
-) -> None:
-    issuer.keys, issuer.jwks_url = "", "https://127.0.0.1/keys"
-    await issuer.asave()
-    socket = await connect((b"authorization", f"Bearer {as_token()}".encode()))
-    await socket.connect()
-
-    frame, closed = await receive_close(socket)
-    assert (closed, frame["error"]["code"]) == (4503, "issuer_unavailable")
 
 
 async def test_signing_out_ends_what_the_session_may_do(
