@@ -278,7 +278,10 @@ def make_status(deployment: str, state: ReplicaState = ReplicaState.READY) -> Re
         state=state,
         num_slots=2,
         facts=FACTS,
-        slots=(SlotStats(id=0, job="job-of-another", owner="key:9", num_decoded=4), SlotStats(id=1)),
+        slots=(
+            SlotStats(id=0, job="job-of-another", owner="key:9", num_decoded=4),
+            SlotStats(id=1),
+        ),
     )
 
 
