@@ -14,6 +14,7 @@ MAX_BUFFERED_EVENTS = 1024
 class JobStream:
     """The events of a job, made by ``Dispatcher.submit``, read by one task.
 
+    ``is_ended`` once no event follows, ``is_finished`` once the job's own last one was taken.
     Holds a bounded number of events: a reader that falls behind gets the rest from the job's
     stream in Redis. ``close`` it whatever happens: it stops the job if it has not ended, unless
     the job is durable.
@@ -46,6 +47,7 @@ class JobStream:
         self._request_cancel = request_cancel
         self._request_close = request_close
         self._is_closed = False
+        self._is_cut = False
         self._listener: Callable[[], None] | None = None
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -57,7 +59,7 @@ class JobStream:
         events = list(self._buffer)
         self._buffer.clear()
         if events and isinstance(events[-1], TERMINAL):
-            self.is_finished = True
+            self.is_finished = not self._is_cut
         elif self.is_behind:
             self._request_fill()
         return events
@@ -101,9 +103,12 @@ class JobStream:
         self._wake()
 
     def end(self, event: Event) -> None:
-        """End the stream here, when no end will come from the job's own stream."""
+        """End the stream here, when no end will come from the job's own stream, or none is read.
+
+        The job itself may go on: its keys are not ours to delete.
+        """
         if not self.is_ended:
-            self.is_ended = True
+            self.is_ended = self._is_cut = True
             self._buffer.append(event)
             self._wake()
 

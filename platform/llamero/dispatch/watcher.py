@@ -80,6 +80,7 @@ class Watcher:
         """Note that there is a stream to look after."""
         if not self._has_work.is_set():
             self._ticked_at = time.monotonic()
+            self._away_since = None
         self._has_work.set()
 
     def request_fill(self) -> None:
@@ -116,6 +117,9 @@ class Watcher:
             await self._relay.greet(self._gateway)
         except EngineError as error:
             logger.debug("the server did not hear that this gateway lives: %s", error)
+        else:
+            # Polls alone would not tell: there are none while every stream gets what it waits for.
+            self._away_since = None
 
     def _tick(self) -> None:
         self._farewells.retry()

@@ -64,6 +64,16 @@ async def test_a_paused_server_is_soon_an_error(broker, dispatcher, replica, mon
     await until(lambda: not len(replica.waiting))
 
 
+async def test_an_outage_that_is_over_shortens_the_patience_with_no_other(dispatcher, replica):
+    dispatcher._watcher._note_away(0.0)
+    job_stream = await submit(dispatcher)
+    await until(lambda: dispatcher._watcher._away_since is None)
+    dispatcher._watcher._note_away(0.0)
+    await until(lambda: dispatcher._watcher._away_since is None)
+    replica.write(replica.take(), 1, DONE)
+    assert await read(job_stream) == [DONE]
+
+
 async def test_a_server_that_is_down_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("llamero.dispatch.dispatcher.LINK_SECONDS", 0.3)
     dispatcher = Dispatcher(f"unix://{tmp_path}/none", publish_ticket=print)

@@ -8,7 +8,8 @@ import pytest
 from inference.protocol.errors import ErrorCode
 from inference.relay.rights import RIGHTS_CHANNEL, announce
 from llamero.dispatch import rights
-from tests.inference.relay.fakes import make_job, make_token
+from llamero.dispatch.farewells import RELEASE_PAUSE_SECONDS
+from tests.inference.relay.fakes import DONE, make_job, make_token
 from tests.llamero.dispatch import reviewing
 from tests.llamero.dispatch.reading import read, until
 from tests.processes import PATIENCE_SECONDS
@@ -45,6 +46,22 @@ async def test_a_message_ends_streams_at_once_and_stops_their_jobs(
     assert not other.is_ended
     for one in (stream, other):
         await one.close()
+
+
+async def test_what_a_job_used_is_told_though_its_reader_may_no_more(dispatcher, replica):
+    job = make_job("key:1", gateway=dispatcher.gateway_id)
+    stream = await dispatcher.submit(job, max_queue=8, bill=b"{}")
+    replica.take()
+    replica.write(job.id, 1, make_token(1))
+    reviewing.lost.add("key:1")
+    announce(replica.redis, ["key:1"])
+    await read(stream)
+    await stream.close()
+    await until(lambda: replica.inbox.pending() == (job.id,))
+    await asyncio.sleep(2 * RELEASE_PAUSE_SECONDS)
+    replica.write(job.id, 2, DONE)
+    assert replica.redis.xlen("lm:usage") == 1
+    assert replica.redis.keys(f"*{job.id}") == []
 
 
 async def test_a_job_that_waits_is_taken_out_of_its_queue(dispatcher, replica):
