@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.core.files.uploadhandler import FileUploadHandler
 from django.http import HttpRequest, QueryDict
-from django.http.multipartparser import MultiPartParserError
+from django.http.multipartparser import MultiPartParser, MultiPartParserError
 
 from llamero.batches.store import NewFile
 from llamero.errors import InvalidValue, LlameroError
@@ -36,9 +36,8 @@ def receive_upload(request: HttpRequest) -> Upload:
     if request.content_type != _FORM:
         raise LlameroError(415, "unsupported_media_type", f"Send the file as {_FORM}.")
     receiver = _Receiver(request)
-    request.upload_handlers = [receiver]
     try:
-        fields = _read_form(request)
+        fields = _read_form(request, receiver)
         seconds = _check_fields(fields, receiver)
         assert receiver.new is not None
         return Upload(receiver.new, receiver.filename, seconds)
@@ -58,9 +57,11 @@ def read_lifetime(anchor: Any, seconds: Any, param: str) -> int:
     return seconds
 
 
-def _read_form(request: HttpRequest) -> QueryDict:
+def _read_form(request: HttpRequest, receiver: "_Receiver") -> QueryDict:
+    """Read a form to its last boundary: one that was cut is no shorter file."""
+    body = _FormBody(request)
     try:
-        return request.POST
+        fields, _ = MultiPartParser(request.META, body, [receiver]).parse()
     except (MultiPartParserError, BadRequest):
         message = "The form is malformed: its parts, their heads or their boundary."
         raise LlameroError(400, "invalid_form", message) from None
@@ -69,6 +70,10 @@ def _read_form(request: HttpRequest) -> QueryDict:
             raise
         message = "There is no room for this file on the server."
         raise LlameroError(507, "storage_full", message) from None
+    if not body.is_whole:
+        message = "The form was cut: it must end with its boundary and --."
+        raise LlameroError(400, "invalid_form", message)
+    return fields
 
 
 def _check_fields(fields: QueryDict, receiver: "_Receiver") -> int | None:
@@ -86,6 +91,27 @@ def _check_fields(fields: QueryDict, receiver: "_Receiver") -> int | None:
     return read_lifetime(anchor, seconds, "expires_after")
 
 
+class _FormBody:
+    """A form's bytes on their way to Django's reader, which takes a form that was cut for whole.
+
+    ``last`` is the boundary after the last part; the reader's handler tells it.
+    """
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.last = b""
+        self.is_whole = True  # an empty form lacks its fields, which says more
+        self._request = request
+        self._end = b""
+
+    def read(self, size: int) -> bytes:
+        """Give the next bytes, and look for the last boundary in them."""
+        piece = self._request.read(size)
+        seen = self._end + piece
+        self.is_whole = self.is_whole or self.last in seen
+        self._end = seen[1 - len(self.last) :]
+        return piece
+
+
 class _Receiver(FileUploadHandler):
     """Takes the one file of a form in, as Django's reader of forms hands it on."""
 
@@ -93,6 +119,13 @@ class _Receiver(FileUploadHandler):
         super().__init__(request)
         self.new: NewFile | None = None
         self.filename = ""
+
+    def handle_raw_input(
+        self, input_data: Any, META: Any, content_length: int, boundary: bytes, *args: Any
+    ) -> None:
+        """Tell the body what it must hold."""
+        assert isinstance(input_data, _FormBody)
+        input_data.last, input_data.is_whole = b"--" + boundary + b"--", False
 
     def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
         """Begin a file."""
