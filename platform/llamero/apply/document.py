@@ -1,6 +1,8 @@
 """Read the file that says what there should be; each error names the file and the field."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +16,37 @@ Entry = TypeVar("Entry")
 
 
 class ApplyError(Exception):
-    """What is wrong, and where: ``place`` is a path as models[0].deployments[1].num_slots."""
+    """What is wrong, and where: ``place`` is a path as models[0].deployments[1].num_slots.
+
+    ``lines`` tells each mistake apart, where several were gathered.
+    """
 
     def __init__(self, place: str, words: str) -> None:
-        super().__init__(f"{place}: {words}" if place else words)
+        line = f"{place}: {words}" if place else words
+        super().__init__(line)
+        self.lines = [line]
+
+
+class Mistakes:
+    """Gathers what is wrong, so that a file can be mended in one go."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Go on behind the block although something in it is wrong."""
+        try:
+            yield
+        except ApplyError as error:
+            self._lines += error.lines
+
+    def tell(self) -> None:
+        """Raise ApplyError with all that was gathered, if there is any."""
+        if self._lines:
+            error = ApplyError("", "\n".join(self._lines))
+            error.lines = self._lines
+            raise error
 
 
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,6 +92,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keys: list[KeyEntry] = []
 
 
+class _Outline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file before its entries are read: each is, and has its mistake told, for itself."""
+
+    models: list[Any] = []
+    keys: list[Any] = []
+
+
 def read_document(path: Path) -> Document:
     """Read and check a file as far as it goes without the database; raises ApplyError."""
     try:
@@ -76,13 +112,19 @@ def read_document(path: Path) -> Document:
         value = yaml.load(text, _StrictLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ApplyError("", f"is no YAML: {' '.join(str(error).split())}") from error
-    try:
-        document = msgspec.convert(value or {}, Document)
-    except msgspec.ValidationError as error:
-        found = _PLACE.match(str(error))
-        place, words = (found["place"], found["words"]) if found else ("", str(error))
-        raise ApplyError(place, words) from error
-    _check(document)
+    outline = _convert(value or {}, _Outline, "")
+    mistakes = Mistakes()
+    models, keys = list[ModelEntry](), list[KeyEntry]()
+    for index, one in enumerate(outline.models):
+        with mistakes.gathered():
+            models.append(_convert(one, ModelEntry, f"models[{index}]"))
+    for index, one in enumerate(outline.keys):
+        with mistakes.gathered():
+            keys.append(_convert(one, KeyEntry, f"keys[{index}]"))
+    mistakes.tell()
+    document = Document(models=models, keys=keys)
+    _check(document, mistakes)
+    mistakes.tell()
     return document
 
 
@@ -110,19 +152,37 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _check(document: Document) -> None:
-    _check_once([model.id for model in document.models], "models", "id")
+def _convert(value: Any, kind: type[Entry], place: str) -> Entry:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        found = _PLACE.match(str(error))
+        inner, words = (found["place"], found["words"]) if found else ("", str(error))
+        dot = "." if place and inner and not inner.startswith("[") else ""
+        raise ApplyError(f"{place}{dot}{inner}", words) from error
+
+
+def _check(document: Document, mistakes: Mistakes) -> None:
+    with mistakes.gathered():
+        _check_once([model.id for model in document.models], "models", "id")
     for index, model in enumerate(document.models):
         place = f"models[{index}]"
-        names = [str(one.get("name", "")) for one in model.deployments]
-        if not all(names):
-            number = names.index("")
-            raise ApplyError(f"{place}.deployments[{number}].name", "is missing")
+        for number, deployment in enumerate(model.deployments):
+            with mistakes.gathered():
+                _check_name(deployment, f"{place}.deployments[{number}].name")
         for number, file in enumerate(model.files):
-            _check_file(file, f"{place}.files[{number}]")
-    deployments = [str(one["name"]) for model in document.models for one in model.deployments]
-    _check_once(deployments, "models[].deployments", "name")
-    _check_once([f"{key.user}/{key.team}/{key.name}" for key in document.keys], "keys", "name")
+            with mistakes.gathered():
+                _check_file(file, f"{place}.files[{number}]")
+    found = [one.get("name") for model in document.models for one in model.deployments]
+    with mistakes.gathered():
+        _check_once([str(name) for name in found if name], "models[].deployments", "name")
+    with mistakes.gathered():
+        _check_once([f"{key.user}/{key.team}/{key.name}" for key in document.keys], "keys", "name")
+
+
+def _check_name(deployment: dict[str, Any], place: str) -> None:
+    if not str(deployment.get("name", "")):
+        raise ApplyError(place, "is missing")
 
 
 def _check_once(names: list[str], place: str, field: str) -> None:

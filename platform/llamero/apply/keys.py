@@ -11,7 +11,7 @@ from llamero.accounts.networks import read_networks
 from llamero.accounts.notices import announce_keys
 from llamero.accounts.scopes import Scope
 from llamero.accounts.services import issue_api_key
-from llamero.apply.document import ApplyError, KeyEntry, place_of
+from llamero.apply.document import ApplyError, KeyEntry, Mistakes, place_of
 from llamero.apply.steps import Step, list_changes
 from models_registry.models import Model
 
@@ -20,11 +20,19 @@ Tell = Callable[[str, str], None]
 
 def plan_key(entry: KeyEntry, place: str, tell: Tell, coming: frozenset[str]) -> list[Step]:
     """Plan a key; ``tell`` is given its name and text if it is made. ``coming`` are models too."""
-    user, team = _find_user(entry, place), _find_team(entry, place)
-    if user is None and team is None:
-        raise ApplyError(f"{place}.user", "is missing: name a user, or a team")
-    networks = _read_networks(entry, place)
-    _check_words(entry, place, coming)
+    user: User | None = None
+    team: Team | None = None
+    networks: list[str] = []
+    mistakes = Mistakes()
+    with mistakes.gathered():
+        user = _find_user(entry, place)
+    with mistakes.gathered():
+        team = _find_team(entry, place)
+    with mistakes.gathered():
+        networks = _read_networks(entry, place)
+    with mistakes.gathered():
+        _check_words(entry, place, coming)
+    mistakes.tell()
     found = ApiKey.objects.filter(name=entry.name, user=user, team=team, revoked_at=None).first()
     if found is None:
         run = partial(_issue, entry, user, team, networks, place, tell)
@@ -85,6 +93,8 @@ def _find_models(entry: KeyEntry, place: str) -> list[Model]:
 
 def _find_user(entry: KeyEntry, place: str) -> User | None:
     if entry.user is None:
+        if entry.team is None:
+            raise ApplyError(f"{place}.user", "is missing: name a user, or a team")
         return None
     user = User.objects.filter(username=entry.user).first()
     if user is None:

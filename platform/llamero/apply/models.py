@@ -1,46 +1,40 @@
-"""Plan what is to be done for models: versions, fields, aliases, deployments."""
+"""Plan what is to be done for models: versions, fields, aliases; their deployments follow."""
 
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
 
-from llamero.apply.document import ApplyError, ModelEntry, place_of
+from llamero.apply.deployments import plan_deployment
+from llamero.apply.document import ApplyError, Mistakes, ModelEntry, place_of
 from llamero.apply.files import find_version, find_wanted, import_wanted
+from llamero.apply.judging import judge, set_values
 from llamero.apply.steps import Step, list_changes
 from models_registry.incoming.wishes import check_wish
-from models_registry.models import Deployment, Model, ModelAlias, ModelVersion
-from models_registry.models.profile import PROFILE_FIELDS
-from models_registry.models.request_defaults import REQUEST_DEFAULT_FIELDS
+from models_registry.models import Model, ModelAlias, ModelVersion
 from models_registry.names import normalize_name
-from models_registry.services.deployments import create_deployment, restart_deployments
 from models_registry.services.versions import make_current
 
 _MODEL_FIELDS = ("title", "kind", "description", "owned_by")
-_DEPLOYMENT_FIELDS = (
-    "enabled",
-    "share",
-    "min_replicas",
-    "max_replicas",
-    "idle_timeout_seconds",
-    "target_ttft_seconds",
-    "ignores_memory",
-    "text_retention_days",
-    *REQUEST_DEFAULT_FIELDS,
-)
 
 
 def plan_model(entry: ModelEntry, place: str, folder: Path) -> list[Step]:
     """Plan all that one model needs, in order; raises ApplyError."""
     slug = normalize_name(entry.id)
     model = Model.objects.filter(slug=slug).first()
-    steps = _plan_version(entry, slug, model, place, folder)
-    steps += _plan_fields(entry, slug, model, place)
-    steps += _plan_aliases(entry, slug, model, place)
+    steps: list[Step] = []
+    mistakes = Mistakes()
+    with mistakes.gathered():
+        steps += _plan_version(entry, slug, model, place, folder)
+    with mistakes.gathered():
+        steps += _plan_fields(entry, slug, model, place)
+    with mistakes.gathered():
+        steps += _plan_aliases(entry, slug, model, place)
     for index, settings in enumerate(entry.deployments):
-        steps += _plan_deployment(settings, slug, f"{place}.deployments[{index}]")
+        with mistakes.gathered():
+            steps += plan_deployment(settings, slug, f"{place}.deployments[{index}]")
+    mistakes.tell()
     return steps
 
 
@@ -97,7 +91,7 @@ def _plan_fields(entry: ModelEntry, slug: str, model: Model | None, place: str) 
     else:
         changes = list_changes(model, wanted)
         words = f"change {slug}: {', '.join(changes.values())}"
-        _judge(Model(slug=slug, title=model.title), wanted, place)
+        judge(Model(slug=slug, title=model.title), wanted, place)
     if not changes:
         return []
     return [Step(words, place, partial(_change_model, slug, wanted, place))]
@@ -105,7 +99,7 @@ def _plan_fields(entry: ModelEntry, slug: str, model: Model | None, place: str) 
 
 def _change_model(slug: str, wanted: dict[str, Any], place: str) -> None:
     model = Model.objects.get(slug=slug)
-    _set(model, wanted)
+    set_values(model, wanted)
     try:
         model.full_clean()
     except ValidationError as error:
@@ -123,7 +117,7 @@ def _plan_aliases(entry: ModelEntry, slug: str, model: Model | None, place: str)
         alias_place = f"{place}.aliases[{index}]"
         if name in present or name in wanted[:index]:
             continue
-        _judge(ModelAlias(), {"name": name}, alias_place, is_whole=True)
+        judge(ModelAlias(), {"name": name}, alias_place, is_whole=True)
         run = partial(_add_alias, slug, name, alias_place)
         steps.append(Step(f"call {slug} {name} as well", alias_place, run))
     for name in sorted(present - set(wanted)):
@@ -143,72 +137,3 @@ def _add_alias(slug: str, name: str, place: str) -> None:
 
 def _remove_alias(slug: str, name: str) -> None:
     ModelAlias.objects.filter(model__slug=slug, name=name).delete()
-
-
-def _plan_deployment(settings: dict[str, Any], slug: str, place: str) -> list[Step]:
-    name = str(settings["name"])
-    wanted = {key: value for key, value in settings.items() if key != "name"}
-    for key in wanted:
-        if key not in (*_DEPLOYMENT_FIELDS, *PROFILE_FIELDS):
-            raise ApplyError(f"{place}.{key}", "is no setting of a deployment")
-    deployment = Deployment.objects.select_related("model").filter(slug=name).first()
-    if deployment is None:
-        wanted = _judge(Deployment(), wanted, place)
-        _judge(Deployment(), {"slug": name}, f"{place}.name", is_whole=True)
-        run = partial(_create_deployment, slug, name, wanted, place)
-        return [Step(f"deploy {slug} as {name}", place, run)]
-    if deployment.model.slug != slug:
-        words = f"{name} is a deployment of {deployment.model}; choose another name"
-        raise ApplyError(f"{place}.name", words)
-    wanted = _judge(deployment, wanted, place)
-    changes = list_changes(deployment, wanted)
-    if not changes:
-        return []
-    words = f"change the deployment {name}: {', '.join(changes.values())}"
-    return [Step(words, place, partial(_change_deployment, name, wanted, place))]
-
-
-def _create_deployment(slug: str, name: str, wanted: dict[str, Any], place: str) -> None:
-    try:
-        create_deployment(model=Model.objects.get(slug=slug), slug=name, **wanted)
-    except ValidationError as error:
-        raise place_of(error, place) from error
-
-
-def _change_deployment(name: str, wanted: dict[str, Any], place: str) -> None:
-    deployment = Deployment.objects.get(slug=name)
-    changed = set(list_changes(deployment, wanted))
-    _set(deployment, wanted)
-    try:
-        deployment.full_clean()
-    except ValidationError as error:
-        raise place_of(error, place) from error
-    deployment.save(update_fields=[*wanted, "updated_at"])
-    if changed & set(PROFILE_FIELDS):
-        restart_deployments(deployments=Deployment.objects.filter(slug=name))
-
-
-def _judge(
-    row: models.Model, wanted: dict[str, Any], place: str, *, is_whole: bool = False
-) -> dict[str, Any]:
-    """Give values as their fields take them; raises ApplyError that names the field.
-
-    With ``is_whole`` the place is that of the one value itself.
-    """
-    found: dict[str, Any] = {}
-    for name, value in wanted.items():
-        field = row._meta.get_field(name)
-        at = place if is_whole else f"{place}.{name}"
-        if isinstance(value, bool) != isinstance(field, models.BooleanField):
-            kind = "true or false" if isinstance(field, models.BooleanField) else "no truth value"
-            raise ApplyError(at, f"must be {kind}")
-        try:
-            found[name] = field.clean(value, row)  # type: ignore[union-attr]
-        except ValidationError as error:
-            raise ApplyError(at, " ".join(error.messages)) from error
-    return found
-
-
-def _set(row: models.Model, wanted: dict[str, Any]) -> None:
-    for name, value in wanted.items():
-        setattr(row, name, value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from llamero.apply.document import ApplyError, Document, read_document
+from llamero.apply.document import ApplyError, Document, Mistakes, read_document
 from llamero.apply.keys import plan_key
 from llamero.apply.models import plan_model
 from llamero.apply.steps import Step
@@ -40,17 +40,22 @@ class Command(BaseCommand):
                 if not options["dry_run"]:
                     step.run()
         except ApplyError as error:
-            raise CommandError(f"{path}: {error}") from error
+            lines = [f"{path}: {line}" for line in error.lines]
+            raise CommandError("\n".join(lines)) from error
         if not steps:
             self.stdout.write("everything is as the file says")
 
     def _plan(self, document: Document, folder: Path) -> list[Step]:
         steps: list[Step] = []
+        mistakes = Mistakes()
         for index, model in enumerate(document.models):
-            steps += plan_model(model, f"models[{index}]", folder)
+            with mistakes.gathered():
+                steps += plan_model(model, f"models[{index}]", folder)
         coming = frozenset(normalize_name(model.id) for model in document.models)
         for index, key in enumerate(document.keys):
-            steps += plan_key(key, f"keys[{index}]", self._tell, coming)
+            with mistakes.gathered():
+                steps += plan_key(key, f"keys[{index}]", self._tell, coming)
+        mistakes.tell()
         return steps
 
     def _tell(self, name: str, text: str) -> None:

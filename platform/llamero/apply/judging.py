@@ -1,0 +1,47 @@
+"""Judge values by the fields that take them, before anything is changed."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from llamero.apply.document import ApplyError, Mistakes
+
+
+def judge(
+    row: models.Model, wanted: dict[str, Any], place: str, *, is_whole: bool = False
+) -> dict[str, Any]:
+    """Give values as their fields take them; raises ApplyError that names each wrong field.
+
+    With ``is_whole`` the place is that of the one value itself.
+    """
+    found: dict[str, Any] = {}
+    mistakes = Mistakes()
+    for name, value in wanted.items():
+        with mistakes.gathered():
+            at = place if is_whole else f"{place}.{name}"
+            found[name] = _judge_value(row, name, value, at)
+    mistakes.tell()
+    return found
+
+
+def _judge_value(row: models.Model, name: str, value: Any, place: str) -> Any:
+    field: Any = row._meta.get_field(name)
+    if isinstance(value, bool) != isinstance(field, models.BooleanField):
+        kind = "true or false" if isinstance(field, models.BooleanField) else "no truth value"
+        raise ApplyError(place, f"must be {kind}")
+    try:
+        return field.clean(value, row)
+    except ValidationError as error:
+        words = " ".join(error.messages)
+        if field.choices:
+            words += (
+                f" There are {', '.join(str(one) or 'an empty text' for one, _ in field.choices)}."
+            )
+        raise ApplyError(place, words) from error
+
+
+def set_values(row: models.Model, wanted: dict[str, Any]) -> None:
+    """Put values into a row, unsaved."""
+    for name, value in wanted.items():
+        setattr(row, name, value)
