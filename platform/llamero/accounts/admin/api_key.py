@@ -13,6 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from unfold.decorators import action, display
 
 from llamero.accounts.admin.forms import ApiKeyForm, RotationForm, TeamKeyForm
+from llamero.accounts.admin.key_steps import list_key_steps
 from llamero.accounts.admin.state_filter import StateFilter
 from llamero.accounts.admin.team_rights import TeamRightsMixin, administered_teams
 from llamero.accounts.models import ApiKey, KeyState
@@ -24,6 +25,7 @@ from llamero.accounts.services import (
     rotate_api_key,
     switch_api_keys,
 )
+from models_registry.admin.confirmed import ConfirmedSteps, Step
 
 _LABELS = {
     KeyState.ACTIVE: "success",
@@ -35,7 +37,7 @@ _LABELS = {
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(TeamRightsMixin):
+class ApiKeyAdmin(ConfirmedSteps, TeamRightsMixin):
     """Nothing here can show or change a key once its first page is gone."""
 
     form = ApiKeyForm
@@ -46,6 +48,9 @@ class ApiKeyAdmin(TeamRightsMixin):
     list_select_related = ("user", "team", "issuer")
     actions = ("revoke", "disable", "enable")
     actions_detail = ("rotate",)
+    change_form_outer_before_template = "accounts/api_key_top.html"
+    delete_confirmation_template = "accounts/api_key_delete.html"
+    delete_selected_confirmation_template = "accounts/api_keys_delete.html"
     fields = (
         "name",
         "user",
@@ -65,6 +70,9 @@ class ApiKeyAdmin(TeamRightsMixin):
     )
     _add_fields = ("name", "user", "team", "expires_at", "allowed_models", "scopes", "networks")
     _editable = ("name", "enabled", "expires_at", "allowed_models", "scopes", "networks")
+
+    class Media:
+        css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
 
     @display(description="Key")  # type: ignore[untyped-decorator]
     def shown_prefix(self, key: ApiKey) -> str:
@@ -91,6 +99,25 @@ class ApiKeyAdmin(TeamRightsMixin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         """Read with each key whether its owner may call."""
         return super().get_queryset(request).with_owner()  # type: ignore[attr-defined,no-any-return]
+
+    def list_steps(self, obj: ApiKey) -> list[Step]:
+        """Give what can be done with it now."""
+        return list_key_steps(obj)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Offer above the form what can be done with the key, to those who may."""
+        key = self.get_object(request, object_id)
+        may_act = key is not None and self.may_take_steps(request, key)
+        steps = self.list_steps(key) if key is not None and may_act else []
+        context = {"steps": steps, **(extra_context or {})}
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """Offer team admins less."""
@@ -205,21 +232,21 @@ class ApiKeyAdmin(TeamRightsMixin):
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
         """End the chosen keys for good."""
         chosen = list(keys)
-        self._tell(request, chosen, revoke_api_keys(keys=chosen), "revoked")
+        self._tell_of(request, chosen, revoke_api_keys(keys=chosen), "revoked")
 
     @action(description="Disable the selected keys", permissions=["change"])  # type: ignore[untyped-decorator]
     def disable(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
         """Refuse the chosen keys for a while."""
         chosen = list(keys)
-        self._tell(request, chosen, switch_api_keys(keys=chosen, enabled=False), "disabled")
+        self._tell_of(request, chosen, switch_api_keys(keys=chosen, enabled=False), "disabled")
 
     @action(description="Enable the selected keys", permissions=["change"])  # type: ignore[untyped-decorator]
     def enable(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
         """Accept the chosen keys again, but for those that were revoked."""
         chosen = list(keys)
-        self._tell(request, chosen, switch_api_keys(keys=chosen, enabled=True), "enabled")
+        self._tell_of(request, chosen, switch_api_keys(keys=chosen, enabled=True), "enabled")
 
-    def _tell(self, request: HttpRequest, keys: list[ApiKey], count: int, word: str) -> None:
+    def _tell_of(self, request: HttpRequest, keys: list[ApiKey], count: int, word: str) -> None:
         for key in keys:
             self.log_change(request, key, f"{word.capitalize()}.")
         self.message_user(request, f"{count} key{pluralize(count)} {word}.", messages.SUCCESS)
