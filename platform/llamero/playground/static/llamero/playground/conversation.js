@@ -17,7 +17,8 @@ export class Conversation {
   #isComparing = false;
   #lastRequest = null;
 
-  // hooks: readRequest(column number) gives what to ask with, or null; onChange(), onProgress(text),
+  // hooks: readRequest(column number, whether another answer is asked for) gives what to ask with,
+  // or null; onChange(), onProgress(text),
   // announce(text), onChat(chat) when the chat itself has changed, onKept(column number) when the
   // chat goes on with one of two columns, onUnsent(text) when what was said
   // could not be kept, complain(error), and showCode(body).
@@ -93,13 +94,13 @@ export class Conversation {
 
   #say(turns) {
     if (this.isBusy || !this.#socket.isReady) return false;
-    const asked = turns.map(({ column, turn }) => ({
+    const asked = turns.map(({ column, turn, isAnother = false }) => ({
       column,
       turn: {
         ...turn,
         column: this.#columns.indexOf(column),
         columns: this.#shown.length,
-        request: this.#hooks.readRequest(this.#columns.indexOf(column)),
+        request: this.#hooks.readRequest(this.#columns.indexOf(column), isAnother),
       },
     }));
     if (!asked.every(({ turn }) => turn.request)) return false;
@@ -213,7 +214,7 @@ export class Conversation {
     }
     if (message.role !== "assistant") return actions;
     if (message.id === column.leaf) {
-      actions.regenerate = () => this.#say([{ column, turn: { parent: message.parent } }]);
+      actions.regenerate = () => this.#say([{ column, turn: { parent: message.parent }, isAnother: true }]);
       if (this.#isComparing) actions.keep = () => this.#keep(column);
     }
     actions.showCode = () => {

@@ -2,6 +2,7 @@
 
 import { showCode } from "./dialogs.js";
 import { toChatBody, writeChat } from "./code.js";
+import { ColumnTabs } from "./column_tabs.js";
 import { Conversation } from "./conversation.js";
 import { History } from "./history.js";
 import { ModelPicker, Models } from "./models.js";
@@ -50,6 +51,7 @@ const conversation = new Conversation({
     showCode: (body) => showCode(writeChat(toChatBody(body))),
   },
 });
+const columnTabs = new ColumnTabs(find("column-tabs"), [find("first-column"), find("second-column")]);
 const history = new History(find("history"), {
   open: openChat,
   onRenamed: (chat) => {
@@ -68,10 +70,17 @@ const history = new History(find("history"), {
   complain,
 });
 
-function readRequest(column) {
+// With the seed of the answer before, another answer would be the same one.
+function readRequest(column, isAnother) {
   const model = pickers[column].chosen;
   if (!model || !settings.check()) return null;
-  return { model: model.id, ...settings.read() };
+  const request = { model: model.id, ...settings.read() };
+  const isSeeded = request.seed !== undefined || model.defaults.seed !== undefined;
+  return isAnother && isSeeded ? { ...request, seed: drawSeed() } : request;
+}
+
+function drawSeed() {
+  return crypto.getRandomValues(new Uint32Array(1))[0];
 }
 
 function noteChat(chat) {
@@ -194,6 +203,7 @@ function update() {
   find("code").disabled = !conversation.lastRequest;
   find("welcome").hidden = !isEmpty;
   document.body.classList.toggle("comparing", isComparing);
+  columnTabs.name(pickers.map(({ chosen }) => chosen?.id));
   for (const button of document.querySelectorAll(".suggestion")) button.disabled = !canStart();
   if (hadFocus && !isBusy) prompt.focus();
   // What asked for the answer is about to go: an answer that comes can be stopped.
@@ -248,6 +258,7 @@ document.addEventListener("keydown", (event) => {
 find("new-chat").addEventListener("click", beginChat);
 find("compare").addEventListener("click", () => {
   conversation.compare(!conversation.isComparing);
+  if (conversation.isComparing) pickers[1].differFrom(pickers[0].chosen);
   update();
 });
 find("code").addEventListener("click", () => showCode(writeChat(toChatBody(conversation.lastRequest))));

@@ -12,6 +12,9 @@ const STATE_WORDS = {
   failed: "Failed",
 };
 
+// The states in which a model answers, the quickest first.
+const ANSWERING = ["ready", "sleeping", "loading", "pending"];
+
 // Asks every few seconds, and tells every picker.
 export class Models {
   #pickers;
@@ -71,6 +74,14 @@ export class ModelPicker {
     if (!this.#models.some((model) => model.id === id)) return;
     this.#select.value = id;
     this.#show();
+  }
+
+  // Chooses another model than the one that is chosen elsewhere, if another could answer.
+  differFrom(other) {
+    if (!other || this.chosen?.id !== other.id) return;
+    const answers = (state) => this.#models.find((model) => model.state === state && model.id !== other.id);
+    const found = ANSWERING.map(answers).find(Boolean);
+    if (found) this.choose(found.id);
   }
 
   offer(models) {
