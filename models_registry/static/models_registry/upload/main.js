@@ -182,7 +182,7 @@ class UploadPage {
     this.status = found.status;
     this.files = new Map(found.files.map((file) => [file.id, file]));
     for (const file of found.files) {
-      const [key, sender] = this.#senderOf(file.id);
+      const [key, sender] = this.#senderOf(file);
       this.#row(key).show(file, sender);
     }
     this.#suggest();
@@ -195,9 +195,13 @@ class UploadPage {
     this.find("drop").hidden = this.form.hidden;
   }
 
-  #senderOf(id) {
-    const entry = [...this.senders.entries()].find(([, sender]) => sender.id === id);
-    return entry ?? [id, undefined];
+  /** The server may tell of an upload before it answers the sender that has just begun it. */
+  #senderOf({ id, filename, bytes }) {
+    const all = [...this.senders.entries()];
+    const known = all.find(([, sender]) => sender.id === id);
+    if (known || this.rows.has(id)) return known ?? [id, undefined];
+    const isBeginning = ({ id: none, file }) => none === null && file.name === filename && file.size === bytes;
+    return all.find(([, sender]) => isBeginning(sender)) ?? [id, undefined];
   }
 
   async #wish() {

@@ -51,6 +51,7 @@ function describe(file, sender, received) {
   if (file.status === "complete") return file.was_here ? `${size}, was here already` : `${size}, checked`;
   if (file.status === "checking") return `${size}, being hashed and inspected`;
   if (sender) return describeSender(sender, received, size);
+  if (file.bytes && received === file.bytes) return `${size}, all here`;
   const share = `${sizeInWords(received)} of ${size}`;
   if (file.source) return file.reason ? `${share}. ${file.reason} It is tried again.` : `${share}, being fetched`;
   return `${share}. Choose the file again to go on.`;
