@@ -10,6 +10,7 @@ from llamero.api.turn import (
     TurnFormat,
     finish_word,
 )
+from llamero.errors import InvalidValue
 from llamero.streaming import frames
 
 NOTHING_DONE = events.Done(events.FinishReason.CANCELLED, 0, 0, 0)
@@ -40,8 +41,10 @@ class TurnFrames:
         return [] if is_known else [frames.Delta(self._id, self._num_written, event.text)]
 
     def end(self, done: events.Done) -> list[frames.ServerFrame]:
-        """Give the last frames."""
+        """Give the last frames. Raises InvalidValue if a whole answer has fewer than are known."""
         told = self._write(self._reader.finish()) if self._reader is not None else []
+        if self.is_known and done.finish_reason is not events.FinishReason.CANCELLED:
+            raise InvalidValue("after", "after must be the seq of a frame of this chat, or 0.")
         return [*told, self._describe_end(done)]
 
     def _write(self, pieces: list[Piece]) -> list[frames.ServerFrame]:

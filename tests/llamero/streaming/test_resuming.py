@@ -61,6 +61,20 @@ async def test_it_goes_on_after_a_delta_on_another_socket(
     assert rest[-1]["finish_reason"] == "stop"
 
 
+@pytest.mark.parametrize(("num_more", "ends"), [(0, "done"), (1, "error")])
+async def test_a_place_behind_the_end_is_an_error(
+    socket: SocketClient, dispatcher: FakeDispatcher, num_more: int, ends: str
+) -> None:
+    dispatcher.pieces = PIECES
+    await socket.send_json_to(start_frame(resumable=True))
+    whole = await receive_until(socket, "done")
+    after = len(PIECES) + num_more
+    await socket.send_json_to(resume_frame(whole[0]["run"], after=after))
+    told = await receive_until(socket, "done", "error")
+    assert [frame["type"] for frame in told] == ["resumed", ends]
+    assert told[-1].get("error", {"param": "after"})["param"] == "after"
+
+
 async def test_it_is_told_whole_to_who_has_nothing(
     socket: SocketClient, dispatcher: FakeDispatcher
 ) -> None:
