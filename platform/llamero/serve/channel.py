@@ -1,6 +1,6 @@
 """One client's line: what is no HTTP request, or has too large a head, is told so in JSON."""
 
-from twisted.web.http import HTTPChannel
+from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder
 
 from llamero.serve.refusals import refuse
 
@@ -14,6 +14,13 @@ class LimitedChannel(HTTPChannel):  # type: ignore[misc]
         """Take bytes in, unless the request they belong to was refused."""
         if not self._is_refused:
             super().dataReceived(data)
+
+    def rawDataReceived(self, data: bytes) -> None:
+        """Take a part of a body in, unless the chunk it begins is said to be too long."""
+        super().rawDataReceived(data)
+        decoder = self._transferDecoder
+        if isinstance(decoder, _ChunkedTransferDecoder) and decoder.state == "BODY":
+            self.requests[-1].expect(decoder.length)
 
     def lineReceived(self, line: bytes) -> None:
         """Read a line of a head; what is left of a refused one came in the same piece."""

@@ -81,6 +81,11 @@ class LimitedRequest(DirectRequest):
             return
         super().handleContentChunk(data)
 
+    def expect(self, num_bytes: int) -> None:
+        """Refuse a chunk that will be too large before it comes."""
+        if not self.is_refused and self.num_body_bytes + num_bytes > self._most_bytes:
+            self._refuse_size()
+
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Hand a whole request to the application."""
         self.has_arrived = True

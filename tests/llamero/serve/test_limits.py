@@ -102,6 +102,13 @@ def test_a_chunked_body_over_the_cap_is_refused_while_it_arrives(port: int) -> N
     assert json.loads(body)["error"]["code"] == "request_too_large"
 
 
+@pytest.mark.parametrize("size", [b"186a1", b"f" * 16, b"f" * 1000])
+def test_a_chunk_that_says_it_is_too_large_is_refused_at_once(port: int, size: bytes) -> None:
+    head, body = exchange(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", size + b"\r\nx")
+    assert head.startswith(b"HTTP/1.1 413")
+    assert json.loads(body)["error"]["code"] == "request_too_large"
+
+
 @pytest.mark.parametrize("is_chunked", [False, True])
 @pytest.mark.parametrize("size", [10, 250_000, 300_001])
 def test_files_have_a_cap_of_their_own(port: int, size: int, is_chunked: bool) -> None:
