@@ -11,6 +11,7 @@ def build_logging(level: str) -> dict[str, Any]:
         "filters": {
             "request_id": {"()": "llamero.request_ids.AddRequestId"},
             "failures": {"()": "llamero.failures.OnlyFailures"},
+            "refusals": {"()": "llamero.failures.QuietRefusals"},
         },
         "formatters": {
             "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(request_id)s%(message)s"}
@@ -19,7 +20,7 @@ def build_logging(level: str) -> dict[str, Any]:
             "console": {
                 "class": "logging.StreamHandler",
                 "formatter": "line",
-                "filters": ["request_id"],
+                "filters": ["request_id", "refusals"],
             }
         },
         "root": {"handlers": ["console"], "level": level},

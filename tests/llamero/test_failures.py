@@ -5,9 +5,10 @@ import logging
 import pytest
 from django.conf import settings
 from django.http import HttpResponse
+from django.test import AsyncClient
 from django.utils.log import log_response
 
-from llamero.failures import OnlyFailures
+from llamero.failures import OnlyFailures, QuietRefusals
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,13 @@ def test_only_exceptions_nobody_foresaw_are_told(
     logger.addFilter(OnlyFailures())
     log_response("%s", "/x", response=HttpResponse(status=status), exception=error, logger=logger)
     assert bool(caplog.records) is is_told
+
+
+async def test_a_host_that_is_not_ours_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    assert "refusals" in settings.LOGGING["handlers"]["console"]["filters"]
+    caplog.handler.addFilter(QuietRefusals())
+    answer = await AsyncClient().get("/nowhere", headers={"host": "x"})
+    assert answer.status_code == 400
+    [record] = [one for one in caplog.records if one.name.startswith("django.security")]
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert "\n" not in record.getMessage()
