@@ -52,6 +52,7 @@ def list_concerns(user: Person, overview: Overview) -> list[Concern]:
         found += _judge_versions()
     if overview.is_live and _may(user, "control.view_node"):
         found += _judge_nodes(overview)
+        found += _judge_drains(overview)
     if _may(user, "accounts.view_apikey"):
         found += _judge_keys()
     if _may(user, "usage.view_alertnotice"):
@@ -115,6 +116,22 @@ def _judge_nodes(overview: Overview) -> Iterator[Concern]:
             "Start its agent again, or delete the node if it is gone for good.",
             reverse("admin:control_node_change", args=[node.pk]),
         )
+
+
+def _judge_drains(overview: Overview) -> Iterator[Concern]:
+    """Name nodes that do not get empty: nothing can stand in for what runs there."""
+    is_any_open = any(not node.limit for node in overview.nodes)
+    for node in [one for one in overview.nodes if one.is_draining][:MAX_NAMED]:
+        here = Deployment.objects.filter(slug__in=node.deployments, enabled=True)
+        waiting = _first(here.exclude(reason="").order_by("slug"))
+        if not waiting:
+            continue
+        names = ", ".join(one.slug for one in waiting)
+        advice = f"{waiting[0].reason[:300]} Open a node with room for it."
+        if not is_any_open:
+            advice = f"No node is open for {names}: open one, or unload what may stop."
+        url = reverse("admin:control_node_changelist") + f"?q={node.name}"
+        yield Concern("warning", f"Node {node.name} still runs {names}", advice, url)
 
 
 def _judge_keys() -> Iterator[Concern]:

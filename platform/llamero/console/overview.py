@@ -15,6 +15,8 @@ from django.urls import NoReverseMatch, reverse
 from inference.protocol.nodes import NodeStatus
 from llamero.console.live import Live, Load, read_live
 from llamero.console.rates import Rates, Speedometer
+from llamero.control.models import Scheduling
+from llamero.control.node_states import read_scheduling
 from models_registry.models import Deployment, DeploymentState
 
 UNKNOWN = "\N{EN DASH}"
@@ -59,12 +61,22 @@ class DeploymentRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One line of the table of nodes; each device has a name and its memory."""
+    """One card of a node; each device has a name and its memory.
+
+    ``deployments`` have a replica there; ``limit`` says what keeps new ones away: empty if nothing.
+    """
 
     name: str
     url: str
     cells: Cells
     devices: tuple[tuple[str, Cells], ...]
+    deployments: tuple[str, ...] = ()
+    limit: str = ""
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether an admin has it emptied."""
+        return self.limit == Scheduling.DRAINING.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ class Overview:
     def shape(self) -> str:
         """What must be drawn anew when it changes: everything but the numbers."""
         parts = [repr(self.is_live), *(f"{row.name} {row.state} {row.reason}" for row in self.rows)]
-        parts += [f"{node.name} {len(node.devices)}" for node in self.nodes]
+        parts += [f"{node.name} {len(node.devices)} {node.limit}" for node in self.nodes]
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
     @property
@@ -109,7 +121,7 @@ def read_overview(speedometer: Speedometer | None = None, now: float = 0.0) -> O
     return Overview(
         rows=[_deployment_row(one, seen, meter.rates(one.slug)) for one in shown],
         num_more=num_more,
-        nodes=[_node_row(node, seen) for node in sorted(seen.nodes, key=lambda one: one.node)],
+        nodes=_node_rows(seen),
         total=_total_cells(seen.total, meter.rates()) if live else {},
         is_live=live is not None,
     )
@@ -165,7 +177,15 @@ def _total_cells(load: Load, rates: Rates | None) -> dict[str, str]:
     }
 
 
-def _node_row(node: NodeStatus, live: Live) -> NodeRow:
+def _node_rows(live: Live) -> list[NodeRow]:
+    scheduling = read_scheduling() if live.nodes else {}
+    return [
+        _node_row(node, live, scheduling.get(node.node, Scheduling.OPEN))
+        for node in sorted(live.nodes, key=lambda one: one.node)
+    ]
+
+
+def _node_row(node: NodeStatus, live: Live, scheduling: Scheduling) -> NodeRow:
     replicas = [status for status in live.statuses if status.node == node.node]
     gpus = [device for device in node.devices if device.kind != "cpu"]
     return NodeRow(
@@ -177,6 +197,8 @@ def _node_row(node: NodeStatus, live: Live) -> NodeRow:
             (gpu.description or gpu.name, _memory_cells(gpu.total_bytes, gpu.free_bytes))
             for gpu in gpus
         ),
+        deployments=tuple(sorted({status.deployment for status in replicas})),
+        limit="" if scheduling is Scheduling.OPEN else str(scheduling.label),
     )
 
 

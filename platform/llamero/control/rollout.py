@@ -33,8 +33,9 @@ class Turn:
             return ""
         count = f"{num_there} of {num_wanted} replica{'s' if num_wanted > 1 else ''}"
         if all(one.is_fresh for one in self.outgoing):
-            verb = "serve where they may stay" if self.outgoing else "serve"
-            words = f"{count} {verb}"
+            words = (
+                f"Serves, and is to move: {count} in place" if self.outgoing else f"{count} serve"
+            )
         else:
             words = f"Rolling out: {count} at generation {generation}"
         return f"{words}. {hindrance}".rstrip() if hindrance else f"{words}."

@@ -1,5 +1,6 @@
 """What needs attention is named, with where to go, to those who may see it."""
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from django.utils import timezone
 from llamero.accounts.services import issue_api_key
 from llamero.console import attention
 from llamero.console.attention import list_concerns
-from llamero.console.overview import Overview
+from llamero.console.overview import NodeRow, Overview
 from llamero.control.models import Node
 from llamero.usage.models import AlertNotice, UsageAlert
 from models_registry.models import DeploymentState, VersionState
@@ -103,6 +104,22 @@ def test_alerts_that_no_mail_server_sends_are_named(admin: User, settings: Any) 
     assert "recipients of Spending are" in concern.advice
     settings.EMAIL_IS_SET_UP = True
     assert list_concerns(admin, Overview()) == []
+
+
+def test_a_drain_that_nothing_can_stand_in_for_is_named(admin: User) -> None:
+    model = make_model()
+    make_deployment(model, "waits", state=DeploymentState.READY, reason="Is to move.")
+    make_deployment(model, "goes", state=DeploymentState.READY)
+    for name in ("full", "other"):
+        Node.objects.create(name=name)
+    full = NodeRow("full", "", {}, (), ("goes", "waits"), "Draining")
+    other = NodeRow("other", "", {}, ())
+
+    [concern] = list_concerns(admin, Overview(nodes=[full, other]))
+    assert concern.title == "Node full still runs waits"
+    assert concern.advice.startswith("Is to move. ")
+    [concern] = list_concerns(admin, Overview(nodes=[full, replace(other, limit="Cordoned")]))
+    assert concern.advice.startswith("No node is open for waits: ")
 
 
 def test_nodes_are_not_called_silent_while_nobody_hears_them(admin: User) -> None:

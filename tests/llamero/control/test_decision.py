@@ -128,7 +128,11 @@ def test_a_draining_node_serves_on_while_nothing_could_take_over() -> None:
     cluster = Cluster([make_large()], [Machine("a", ROOM_FOR_TWO)])
     settle(cluster, 10)
     cluster.scheduling["a"] = Scheduling.DRAINING
-    settle(cluster)
+    assert settle(cluster).verdicts["chat"] == Verdict(
+        DeploymentState.READY,
+        "Serves, and is to move: 0 of 1 replica in place. "
+        "Waits for a node: every node is cordoned or draining.",
+    )
     assert cluster.ready("chat")
     cluster.bump("chat")
     assert settle(cluster).verdicts["chat"] == Verdict(
