@@ -1,4 +1,4 @@
-"""What happens to a reader that does not read: bounded buffering, then the socket is closed."""
+"""Who does not read, or sends too much: bounded buffering, then the socket is closed."""
 
 import logging
 from typing import Any
@@ -10,9 +10,11 @@ from zope.interface import implementer  # type: ignore[import-untyped]
 logger = logging.getLogger(__name__)
 
 MAX_UNREAD_BYTES = 1024 * 1024
-TRY_AGAIN_LATER = 1013
+TOO_BIG, TRY_AGAIN_LATER = 1009, 1013
 SECONDS_TO_READ_ON = 10
 """How long a closed reader may take to read what lies before the close frame."""
+SECONDS_TO_SEND_ON = 2
+"""How long who sent too much may go on, so that they read why before a reset."""
 
 
 @implementer(IPushProducer)
@@ -37,6 +39,8 @@ class _Meter:
 class BoundedWebSocketProtocol(WebSocketProtocol):  # type: ignore[misc]
     """Daphne's protocol, closing with 1013 a socket that leaves 1 MiB unread.
 
+    A message that is too large ends it with 1009; autobahn would drop the line without a word.
+
     The consumer hears of the close at once, before the transport has given the peer up.
     """
 
@@ -60,12 +64,17 @@ class BoundedWebSocketProtocol(WebSocketProtocol):  # type: ignore[misc]
             return
         meter.num_unread_bytes += len(content)
         if meter.num_unread_bytes > MAX_UNREAD_BYTES:
-            self._give_up()
+            logger.warning("Closing a WebSocket that left %d bytes unread", MAX_UNREAD_BYTES)
+            self._give_up(TRY_AGAIN_LATER, SECONDS_TO_READ_ON)
 
-    def _give_up(self) -> None:
-        logger.warning("Closing a WebSocket that left %d bytes unread", MAX_UNREAD_BYTES)
-        self.application_queue.put_nowait({"type": "websocket.disconnect", "code": TRY_AGAIN_LATER})
+    def _max_message_size_exceeded(self, msg_size: int, max_msg_size: int, reason: str) -> None:
+        self.failedByMe = True  # what else comes is read, and dropped
+        self._give_up(TOO_BIG, SECONDS_TO_SEND_ON)
+
+    def _give_up(self, code: int, seconds: int) -> None:
+        if not self.muted:
+            self.application_queue.put_nowait({"type": "websocket.disconnect", "code": code})
         self.muted = True
-        self.closeHandshakeTimeout = SECONDS_TO_READ_ON
-        # sendClose takes codes for applications only, and 1013 is for servers.
-        self.sendCloseFrame(code=TRY_AGAIN_LATER)
+        self.closeHandshakeTimeout = seconds
+        # sendClose takes codes for applications only, and these are for servers.
+        self.sendCloseFrame(code=code)

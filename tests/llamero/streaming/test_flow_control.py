@@ -1,4 +1,4 @@
-"""Readers that do not read, or leave; most at a real server."""
+"""Readers that do not read, or leave, or send too much; most at a real server."""
 
 from collections.abc import Iterator
 
@@ -82,6 +82,17 @@ def test_a_reader_that_reads_late_misses_nothing(gateway: Gateway) -> None:
     deltas = [text for text in received if '"delta"' in text]
     numbers = [int(text.split('"seq":')[1].split(",")[0]) for text in deltas]
     assert numbers == list(range(1, 2001))
+
+
+def test_a_frame_that_is_too_large_ends_the_socket_and_says_so(gateway: Gateway) -> None:
+    with open_socket(gateway) as socket:
+        socket.recv(timeout=PATIENCE_SECONDS)
+        socket.send("x" * (MEBIBYTE + 1))
+        with pytest.raises(ConnectionClosedError) as closed:
+            socket.recv(timeout=PATIENCE_SECONDS)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009
+    assert "Traceback" not in gateway.log
 
 
 @pytest.mark.parametrize("state", ["STATE_CLOSING", "STATE_CLOSED"])
