@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from models_registry.behalf import working_for
 from models_registry.incoming.checking import check_upload
 from models_registry.incoming.cleaning import remove_abandoned, resume_stopped
 from models_registry.incoming.fetching.threads import find_waiting, start_fetch
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="models_registry.finish_import", ignore_result=True)
 def finish_import_task(
-    version_pk: int, paths: list[str], is_deployed: bool, is_linked: bool = False
+    version_pk: int, paths: list[str], is_deployed: bool, is_linked: bool = False, owner: str = ""
 ) -> None:
     """Store and examine the files of a version; its state tells how that went."""
     version = ModelVersion.objects.filter(pk=version_pk, state=VersionState.IMPORTING).first()
@@ -35,9 +36,10 @@ def finish_import_task(
         return
     sources = [Source(Path(path), is_linked=is_linked) for path in paths]
     try:
-        finish_import(version=version, sources=sources)
-        if is_deployed and not version.model.deployments.exists():
-            create_deployment(model=version.model)
+        with working_for(owner):
+            finish_import(version=version, sources=sources)
+            if is_deployed and not version.model.deployments.exists():
+                create_deployment(model=version.model)
     except ValidationError:
         # The version is rejected with the reason; there is nobody here to tell.
         return

@@ -56,7 +56,8 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
             form.show_error(error, "path")
             return self.form_invalid(form)
         is_linked = values["how"] == "link"
-        arguments = (version.pk, [str(path) for path in paths], values["deploy"], is_linked)
+        owner = f"user:{self.request.user.pk}"
+        arguments = (version.pk, [str(path) for path in paths], values["deploy"], is_linked, owner)
         try:
             finish_import_task.apply_async(arguments, retry=False)
         except OperationalError:

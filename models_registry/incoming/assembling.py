@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from inference.gguf.recognise import FilePart
 from inference.protocol.replicas import ModelKind
+from models_registry.behalf import working_for
 from models_registry.incoming.companions import facts_of, missing_shards
 from models_registry.incoming.wishes import Wish, check_wish, read_wish
 from models_registry.models import (
@@ -65,7 +66,8 @@ def assemble(model_import: ModelImport) -> None:
         if not is_ours or not _begin(model_import):
             return
         try:
-            _run(model_import)
+            with working_for(model_import.owner):
+                _run(model_import)
         except ValidationError as error:
             _fail(model_import, " ".join(error.messages))
         except Exception as error:

@@ -10,12 +10,14 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from llamero.accounts.callers import Caller
 from llamero.audit.models import Source
+from models_registry.behalf import current_owner
 
 # Commands that serve: what they change on their own, no person does.
 _SERVING = frozenset({"serve", "control", "node", "up"})
@@ -40,7 +42,10 @@ def current_actor() -> Actor:
     actor, request = _actor.get(), _request.get()
     if actor is not None:
         return actor
-    return _read_command(sys.argv) if request is None else _read_request(request)
+    if request is not None:
+        return _read_request(request)
+    command = _read_command(sys.argv)
+    return command if command.source is Source.COMMAND else _read_owner(current_owner())
 
 
 @contextmanager
@@ -97,6 +102,18 @@ def _read_caller(caller: Caller, address: str) -> Actor:
         names.append(f"key {caller.key_id}")
     user_id = None if caller.user is None else caller.user.pk
     return Actor(Source.API, " with ".join(names), user_id, address)
+
+
+def _read_owner(owner: str) -> Actor:
+    """Tell for whom the program does what was asked for earlier, if it does."""
+    kind, _, number = owner.partition(":")
+    if not number.isdecimal():
+        return Actor(Source.PROGRAM)
+    if kind != "user":
+        return Actor(Source.PROGRAM, f"{kind} {number}, by way of an import")
+    user = User.objects.filter(pk=int(number)).first()
+    name = user.get_username() if user else f"user {number}"
+    return Actor(Source.PROGRAM, f"{name}, by way of an import", user.pk if user else None)
 
 
 def _read_command(arguments: list[str]) -> Actor:

@@ -3,16 +3,36 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import FieldTextFilter, RangeDateTimeFilter
 from unfold.decorators import display
 
 from llamero.audit.models import Action, Change
+from llamero.audit.names import name_field, name_kind
+from llamero.audit.watched import WATCHED
 from llamero.read_only_admin import ReadOnlyAdmin
 
 _HEADINGS = (("Field",), ("Before",), ("After",))
 _COLOURS = {Action.CREATED: "success", Action.CHANGED: "info", Action.DELETED: "danger"}
+
+
+class KindFilter(admin.SimpleListFilter):
+    """Offers the kinds of things by the names that people know."""
+
+    title = "kind"
+    parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Give all kinds that are watched, by name."""
+        kinds = [label.lower() for label in WATCHED]
+        return sorted(((kind, name_kind(kind)) for kind in kinds), key=lambda one: one[1].lower())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
+        """Keep the chosen kind."""
+        return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
 @admin.register(Change)
@@ -23,14 +43,14 @@ class ChangeAdmin(ReadOnlyAdmin):
         "shown_at",
         "shown_actor",
         "action_label",
-        "kind",
+        "shown_kind",
         "object_text",
         "fields_changed",
     )
     list_filter = (
         ("at", RangeDateTimeFilter),
         ("actor_name", FieldTextFilter),
-        "kind",
+        KindFilter,
         "action",
         "source",
     )
@@ -46,7 +66,7 @@ class ChangeAdmin(ReadOnlyAdmin):
         "source",
         "address",
         "action_label",
-        "kind",
+        "shown_kind",
         "object_id",
         "object_text",
         "differences",
@@ -68,10 +88,16 @@ class ChangeAdmin(ReadOnlyAdmin):
         """Show what became of it."""
         return change.action, change.get_action_display()
 
+    @display(description="Kind", ordering="kind")  # type: ignore[untyped-decorator]
+    def shown_kind(self, change: Change) -> str:
+        """Show what people call such things."""
+        return name_kind(change.kind)
+
     @display(description="Fields")  # type: ignore[untyped-decorator]
     def fields_changed(self, change: Change) -> str:
         """Name what differs."""
-        return ", ".join(sorted({*change.before, *change.after}))
+        names = {*change.before, *change.after}
+        return ", ".join(sorted(name_field(change.kind, name) for name in names))
 
     @display(description="Before and after")  # type: ignore[untyped-decorator]
     def differences(self, change: Change) -> SafeString:
@@ -80,7 +106,14 @@ class ChangeAdmin(ReadOnlyAdmin):
         rows = format_html_join(
             "",
             '<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>',
-            ((name, _show(change.before, name), _show(change.after, name)) for name in names),
+            (
+                (
+                    name_field(change.kind, name),
+                    _show(change.before, name),
+                    _show(change.after, name),
+                )
+                for name in names
+            ),
         )
         return format_html(
             '<table class="audit-differences"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>',

@@ -36,10 +36,11 @@ def record(thing: Model, action: Action, before: Values, after: Values) -> None:
         if not field.primary_key
         and not watch.is_silent(field.name)
         and before.get(field.attname) != after.get(field.attname)
+        and not (action is Action.CREATED and _is_default(field, after[field.attname]))
     ]
     if not fields and action is Action.CHANGED:
         return
-    # A new thing's empty fields tell nothing.
+    # A new thing's fields that are empty, or as they are for all, tell nothing.
     told_before = _tell(watch, fields, before)
     told_after = _tell(watch, fields, after)
     write(thing, action, told_before, told_after)
@@ -74,6 +75,10 @@ def recorded(things: QuerySet[Any]) -> Iterator[None]:
 
 def _names(thing: Model) -> list[str]:
     return [field.attname for field in thing._meta.concrete_fields]
+
+
+def _is_default(field: "Field[Any, Any]", value: Any) -> bool:
+    return field.has_default() and bool(value == field.get_default())
 
 
 def _tell(watch: Watch, fields: list["Field[Any, Any]"], values: Values) -> Values:

@@ -13,6 +13,7 @@ from llamero.accounts.services import issue_api_key, revoke_api_keys, rotate_api
 from llamero.audit.actors import Actor, acting_as, current_actor
 from llamero.audit.models import Change, Source
 from llamero.audit.watched import UNWATCHED, WATCHED
+from models_registry.behalf import working_for
 from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.services.deployments import drain_deployments, restart_deployments
 from models_registry.services.versions import make_current
@@ -145,6 +146,23 @@ def test_what_serves_is_the_program_itself(
     assert current_actor() == Actor(Source.PROGRAM)
 
 
+def test_what_an_import_makes_is_by_whoever_asked_for_it(admin_user: User) -> None:
+    with working_for(f"user:{admin_user.pk}"):
+        make_model()
+    change = last("models_registry.model")
+    assert (change.source, change.actor) == (Source.PROGRAM, admin_user)
+    assert change.actor_name == "ada, by way of an import"
+    with working_for("key:7"):
+        assert current_actor() == Actor(Source.PROGRAM, "key 7, by way of an import")
+    with working_for("operator"):
+        assert current_actor() == Actor(Source.PROGRAM)
+
+
+def test_a_new_thing_tells_what_is_not_as_for_all() -> None:
+    Deployment.objects.create(slug="smol", model=make_model(), num_slots=3)
+    assert set(last("models_registry.deployment").after) == {"slug", "model", "num_slots"}
+
+
 def test_a_name_outlives_its_user() -> None:
     user = User.objects.create_user("temp", password="x")
     with acting_as(Actor(Source.PAGE, "temp", user.pk)):
@@ -179,9 +197,12 @@ def test_the_log_is_read_in_the_admin_and_not_changed(browser: Client) -> None:
 
     page = browser.get(f"{base}{change.pk}/change/").content.decode()
     assert "<td>smol</td>" in page
+    assert "models_registry.model" not in page
     assert "_save" not in page
     listed = browser.get(f"{base}?q=smol&action=deleted").content.decode()
     assert f"{base}{change.pk}/change/" in listed
+    assert f"{base}{change.pk}/change/" in browser.get(f"{base}?kind=models_registry.model").text
+    assert "API key" in browser.get(base).text
     unlisted = browser.get(f"{base}?q=nothing-like-it").content.decode()
     assert f"{base}{change.pk}/change/" not in unlisted
     assert browser.get(f"{base}add/").status_code == 403
