@@ -55,6 +55,11 @@ class ServedModel:
     fallback: str = ""
     stands_in_for: str = ""
 
+    @property
+    def quantization(self) -> str:
+        """How the weights that answer are kept: as in the file, unless they are converted."""
+        return self.profile.weight_type.upper() or str(self.facts.get("quantization", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class DeploymentTarget:
@@ -137,8 +142,7 @@ def estimate_deployment(
     deployment: Deployment, gpus: Sequence[Device] = ()
 ) -> MemoryEstimate | None:
     """Estimate the memory of one replica; no queries for a deployment of ``with_parts``."""
-    version = getattr(deployment, "current_version", None) if deployment.pk else None
-    version = deployment.pinned_version or version or deployment.version
+    version = version_shown(deployment)
     draft = draft_of(deployment)
     adapters = deployment.adapters.all() if deployment.pk else []
     return estimate_replica(
@@ -149,6 +153,12 @@ def estimate_deployment(
         adapter_bytes=sum(adapter.file.size_bytes for adapter in adapters),
         gpus=gpus,
     )
+
+
+def version_shown(deployment: Deployment) -> ModelVersion | None:
+    """Give the version that runs, ready or not; no queries for a deployment of ``with_parts``."""
+    version = getattr(deployment, "current_version", None) if deployment.pk else None
+    return deployment.pinned_version or version or deployment.version
 
 
 def with_versions(deployments: QuerySet[Deployment]) -> QuerySet[Deployment]:

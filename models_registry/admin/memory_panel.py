@@ -8,7 +8,8 @@ from django.utils.safestring import SafeString
 from inference.gguf.memory import DeviceMemory, MemoryEstimate
 from models_registry.models import Deployment
 from models_registry.rooms import Room, list_rooms
-from models_registry.selectors import estimate_deployment
+from models_registry.selectors import estimate_deployment, version_shown
+from models_registry.weights import describe_conversion
 
 _PARTS = (
     ("weights_bytes", "Weights"),
@@ -38,6 +39,7 @@ def show_memory(deployment: Deployment) -> SafeString:
     rooms = list_rooms(besides=deployment.slug) if estimate else ()
     context = {
         "estimate": estimate,
+        "conversion": describe_conversion(deployment, version_shown(deployment)),
         "parts": _parts_of(estimate.devices) if estimate else [],
         "fits": [_judge(room, estimate_deployment(deployment, room.gpus)) for room in rooms],
     }

@@ -12,6 +12,7 @@ from models_registry.admin.version_steps import list_model_steps, list_version_s
 from models_registry.markdown import render_markdown
 from models_registry.models import Deployment, Model, ModelVersion
 from models_registry.rooms import list_rooms
+from models_registry.weights import describe_conversion
 
 MAX_VERSIONS = 20
 
@@ -31,6 +32,7 @@ class DeploymentRow:
     deployment: Deployment
     version: ModelVersion | None
     requests: str
+    conversion: str
 
 
 def describe_model(model: Model, *, may_change: bool) -> dict[str, Any]:
@@ -72,7 +74,9 @@ def _list_deployments(model: Model, current: ModelVersion | None) -> list[Deploy
     for deployment in deployments:
         deployment.model = model
     split = split_between(deployments)
-    return [
-        DeploymentRow(one, one.pinned_version or current, split.describe(one))
-        for one in deployments
-    ]
+    rows = []
+    for one in deployments:
+        version = one.pinned_version or current
+        conversion = describe_conversion(one, version)
+        rows.append(DeploymentRow(one, version, split.describe(one), conversion))
+    return rows

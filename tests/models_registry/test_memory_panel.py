@@ -95,3 +95,14 @@ def test_a_list_takes_few_queries(admin_client: Client, django_assert_max_num_qu
         make_deployment(model)
     with django_assert_max_num_queries(9):
         admin_client.get(reverse("admin:models_registry_deployment_changelist"))
+
+
+def test_converted_weights_are_told(admin_client: Client) -> None:
+    model = make_model()
+    make_version(model, facts=make_facts(width=4096) | {"quantization": "Q4_1"})
+    deployment = make_deployment(model, context_length=1024, weight_type="q8_0")
+    words = "Served as q8_0, converted for speed; the file is Q4_1."
+    assert words in judge(admin_client, deployment)
+    assert words not in judge(admin_client, deployment, weight_type="")
+    page = admin_client.get(reverse("admin:models_registry_model_change", args=[model.pk]))
+    assert words in page.text

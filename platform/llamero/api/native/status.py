@@ -49,7 +49,7 @@ class PropsView(NativeView):
                 "total_slots": sum(one.num_slots for one in replicas),
                 "model_alias": served.id,
                 "model_path": f"{served.id}.gguf",
-                "model_ftype": served.facts.get("quantization", ""),
+                "model_ftype": served.quantization,
                 "modalities": {"vision": False, "audio": False, "video": False},
                 "media_marker": "<__media__>",
                 "sampler_plugins": list(facts.sampler_plugins),

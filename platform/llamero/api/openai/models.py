@@ -24,7 +24,6 @@ _META = {
     "n_embd": "embedding_length",
     "n_params": "num_params",
     "size": "size_bytes",
-    "ftype": "quantization",
     "architecture": "architecture",
 }
 # llama.cpp's numbers of kinds of vocabularies, by the names that files have for them.
@@ -94,6 +93,8 @@ class ModelView(ModelsView):
 def _describe(served: ServedModel) -> dict[str, Any]:
     facts = served.facts
     meta = {name: facts[source] for name, source in _META.items() if source in facts}
+    if served.quantization:
+        meta["ftype"] = served.quantization
     meta["vocab_type"] = _VOCAB_TYPES.get(str(facts.get("tokenizer", "")), 0)
     return {
         "id": served.id,
@@ -137,6 +138,6 @@ def _describe_as_ollama(served: ServedModel) -> dict[str, Any]:
             "family": family,
             "families": [family],
             "parameter_size": str(facts.get("num_params", "")),
-            "quantization_level": str(facts.get("quantization", "")),
+            "quantization_level": served.quantization,
         },
     }
