@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.defaultfilters import filesizeformat, pluralize
+from django.template.defaultfilters import pluralize
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
@@ -19,7 +19,7 @@ from models_registry.admin.confirmed import ConfirmedSteps, Step
 from models_registry.admin.deployment_fields import FIELDSETS, SEEN_FIELDSETS
 from models_registry.admin.deployment_filters import NeedsAttention
 from models_registry.admin.deployment_form import DeploymentForm
-from models_registry.admin.deployment_steps import list_deployment_steps
+from models_registry.admin.deployment_steps import foretell_deletion, list_deployment_steps
 from models_registry.admin.labels import show_state
 from models_registry.admin.live_panel import PANELS, show_live
 from models_registry.admin.memory_panel import show_memory
@@ -36,6 +36,7 @@ from models_registry.services.deployments import (
     enable_deployments,
     restart_deployments,
 )
+from models_registry.sizes import filesizeformat
 
 _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_version"))
 
@@ -66,6 +67,8 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     autocomplete_fields = ("model", "draft_version")
     actions = ("enable", "drain", "disable", "restart")
     actions_submit_line = ("save_and_restart",)
+    delete_confirmation_template = "models_registry/deployment_delete.html"
+    delete_selected_confirmation_template = "models_registry/deployments_delete.html"
     change_form_outer_before_template = "models_registry/deployment_top.html"
     list_before_template = "models_registry/deployment_list_top.html"
     fieldsets = FIELDSETS
@@ -87,6 +90,21 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         steps = self.list_steps(known) if known is not None and may_act else []
         context = {"steps": steps, **(extra_context or {})}
         response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
+
+    def delete_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Ask, and say what clients get afterwards."""
+        known = self.get_object(request, object_id)
+        context = {
+            "consequences": foretell_deletion(known) if known else [],
+            **(extra_context or {}),
+        }
+        response: HttpResponse = super().delete_view(request, object_id, context)
         return response
 
     def add_view(
@@ -149,9 +167,18 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         self, request: HttpRequest, obj: Deployment, form: "forms.ModelForm[Any]", change: bool
     ) -> None:
         """Save; replicas are replaced when what they run with has changed."""
-        if change and _NEEDS_NEW_REPLICA & set(form.changed_data):
+        changed = [name for name in form.changed_data if name in _NEEDS_NEW_REPLICA]
+        if change and changed:
             obj.generation += 1
         super().save_model(request, obj, form, change)
+        if change and changed:
+            labels = (str(Deployment._meta.get_field(name).verbose_name) for name in changed)  # type: ignore[union-attr]
+            self._tell_of_replacement(request, obj, ", ".join(labels))
+
+    def _tell_of_replacement(self, request: HttpRequest, obj: Deployment, what: str) -> None:
+        if obj.enabled and not obj.is_draining:
+            words = f"Replicas are being replaced one by one: {what} changed."
+            self.message_user(request, words, messages.INFO)
 
     def save_formset(
         self,
@@ -164,6 +191,7 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
         super().save_formset(request, form, formset, change)
         if formset.has_changed():
             restart_deployments(deployments=Deployment.objects.filter(pk=form.instance.pk))
+            self._tell_of_replacement(request, form.instance, "adapters")
             remove_files_after_commit()
 
     @display(description="State")  # type: ignore[untyped-decorator]
@@ -273,7 +301,10 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     def save_and_restart(self, request: HttpRequest, deployment: Deployment) -> None:
         """Have the replicas of this deployment replaced, after saving."""
         restart_deployments(deployments=Deployment.objects.filter(pk=deployment.pk))
-        self.message_user(request, f"{deployment} will restart.", messages.SUCCESS)
+        words = (
+            f"{deployment} will restart: each of its replicas is replaced, whatever has changed."
+        )
+        self.message_user(request, words, messages.SUCCESS)
 
 
 def _model_of(request: HttpRequest) -> int | None:

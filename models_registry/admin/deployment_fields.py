@@ -17,7 +17,9 @@ BASICS = (
             "enabled",
         ),
         "description": "What is proposed suits the model and the machines. The panel tells what "
-        "memory it takes, before anything is saved.",
+        "memory it takes, before anything is saved. “Save” replaces the replicas of a deployment "
+        "that runs, one by one, if what they are loaded with has changed; “Save and restart” "
+        "replaces them in any case.",
     },
 )
 REQUESTS = (

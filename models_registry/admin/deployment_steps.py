@@ -111,6 +111,22 @@ def _foretell_stand_in(deployment: Deployment) -> list[str]:
     return [f"Nothing else serves {deployment.model}: requests will be refused."]
 
 
+def foretell_deletion(deployment: Deployment) -> list[str]:
+    """Say what clients get afterwards."""
+    lines = []
+    if deployment.enabled:
+        lines = [
+            "Its replicas are stopped at once, and their memory is freed.",
+            "Requests that run or wait are cut off: drain it first to let them end.",
+        ]
+    # Without any deployment a model is not published, and nobody answers in its place.
+    others = Deployment.objects.filter(model=deployment.model_id).exclude(pk=deployment.pk)
+    model = deployment.model
+    if not others.exists():
+        return [*lines, f"Nothing else serves {model}: requests for it get 404 (model_not_found)."]
+    return [*lines, *_foretell_stand_in(deployment)]
+
+
 LOAD = Step("load", "Load", "play_arrow", _foretell_load, _load)
 UNLOAD = Step("unload", "Unload", "stop", _foretell_unload, _unload, is_dangerous=True)
 RESTART = Step("restart", "Restart", "restart_alt", _foretell_restart, _restart)

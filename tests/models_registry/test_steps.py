@@ -11,6 +11,7 @@ from django.urls import reverse
 from models_registry.models import Deployment, DeploymentState, Model, ModelVersion
 from models_registry.services.versions import make_current
 from tests.models_registry.factories import make_deployment, make_model, make_version
+from tests.models_registry.test_admin import form_data
 
 pytestmark = pytest.mark.django_db
 
@@ -161,3 +162,26 @@ def test_a_fallback_must_be_of_the_kind(admin_client: Client) -> None:
     chat.fallback = make_model("other", kind="completion")
     chat.full_clean()
     assert Model.objects.count() == 3
+
+
+def test_who_deletes_a_deployment_is_told_what_clients_get(admin_client: Client) -> None:
+    deployment = make_deployment(make_model(), state=DeploymentState.READY)
+    url = reverse("admin:models_registry_deployment_delete", args=[deployment.pk])
+    assert "requests for it get 404 (model_not_found)" in admin_client.get(url).text
+    make_deployment(deployment.model, slug="another")
+    assert "Requests for the model tiny go to another" in admin_client.get(url).text
+    listed = reverse("admin:models_registry_deployment_changelist")
+    chosen = {"action": "delete_selected", "_selected_action": [deployment.pk]}
+    assert "without another deployment get 404" in admin_client.post(listed, chosen).text
+
+
+def test_saving_tells_that_replicas_are_replaced(admin_client: Client) -> None:
+    deployment = make_deployment(make_model(), state=DeploymentState.READY)
+    url = reverse("admin:models_registry_deployment_change", args=[deployment.pk])
+    words = "Replicas are being replaced one by one: slots changed."
+    values = form_data(admin_client, deployment, num_slots=deployment.num_slots + 1)
+    assert words in admin_client.post(url, values, follow=True).text
+    values = form_data(admin_client, deployment, max_queue=7, share=2)
+    assert "Replicas are being replaced one by one: queue changed." in (
+        admin_client.post(url, values, follow=True).text
+    )
