@@ -1,11 +1,14 @@
 """The end of a replica's log as it may be shown: no secret, nothing that clients sent. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MAX_LINES = 30
 MAX_LINE_CHARS = 240
 HIDDEN = "***"
+# A complaint further up is of something else than the end.
+_END_LINES = 5
+_HARMLESS = ("INFO ", "DEBUG ")
 _CREDENTIALS = re.compile(r"(\w+://)[^\s/@]*@")
 _KEY_TEXT = re.compile(r"\b(ll[a-z]_|hf_|sk-)[\w-]{8,}")
 _BEARER = re.compile(r"(\bBearer\s+)\S+", re.IGNORECASE)
@@ -18,6 +21,15 @@ def end_of_log(lines: Iterable[str]) -> tuple[str, ...]:
     """Give the last lines, each cut and cleaned."""
     cleaned = (_clean(line) for line in lines)
     return tuple(line for line in cleaned if line)[-MAX_LINES:]
+
+
+def last_complaint(lines: Sequence[str]) -> str:
+    """Give the last line that is no harmless report, if it is near the end.
+
+    What has no level counts: native code and tracebacks write such lines.
+    """
+    said = [line.strip() for line in lines if line.strip()][-_END_LINES:]
+    return next((line for line in reversed(said) if not line.startswith(_HARMLESS)), "")
 
 
 def _clean(line: str) -> str:

@@ -12,7 +12,7 @@ from typing import IO
 import msgspec
 
 import inference
-from inference.node.log_tail import MAX_LINES, end_of_log
+from inference.node.log_tail import MAX_LINES, end_of_log, last_complaint
 from inference.node.orphan import parent_environment
 from inference.protocol.replicas import ReplicaSpec
 
@@ -74,12 +74,12 @@ class ReplicaProcess:
         self._process.wait()
 
     def describe_exit(self) -> str:
-        """Say in one line how the process ended and what it said last."""
+        """Say in one line how the process ended and what it complained of at the end."""
         self._reader.join(timeout=1.0)
         code = self._process.returncode
         how = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
-        last = next((line for line in reversed(self._lines) if line.strip()), "")
-        return f"{how}: {last.strip()}"[:MAX_REASON_CHARS] if last else how
+        last = last_complaint(tuple(self._lines))
+        return f"{how}: {last}"[:MAX_REASON_CHARS] if last else how
 
     def last_lines(self) -> tuple[str, ...]:
         """Give the end of what a process that ended has said, as it may be shown."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inference.node.log_tail import MAX_LINE_CHARS, MAX_LINES, end_of_log
+from inference.node.log_tail import MAX_LINE_CHARS, MAX_LINES, end_of_log, last_complaint
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,17 @@ def test_the_end_is_kept_and_cut() -> None:
 
     assert len(shown) == MAX_LINES
     assert shown[-2:] == ("line 99", "x" * MAX_LINE_CHARS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["ERROR x: bad", "INFO x: ready with 2 slots"], "ERROR x: bad"),
+        (["INFO x: loads", "INFO x: ready with 2 slots", ""], ""),
+        (["Traceback (most recent call last):", "RuntimeError: no"], "RuntimeError: no"),
+        (["WARNING x: slow", *["INFO x: goes on"] * 9], ""),
+        ([], ""),
+    ],
+)
+def test_a_harmless_line_is_no_reason(lines: list[str], words: str) -> None:
+    assert last_complaint(lines) == words
