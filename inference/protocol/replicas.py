@@ -341,12 +341,14 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Prospect(StrEnum):
     """What a request without a ready replica may hope for.
 
-    Blocked may change at any moment, with a node that comes or memory that gets free.
+    Blocked may change at any moment, with a node that comes or memory that gets free. One that is
+    switched off may just have been switched on again.
     """
 
     COMING = "coming"
     BLOCKED = "blocked"
     HOPELESS = "hopeless"
+    OFF = "off"
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,9 @@ UNSERVED_EVENT = Failed(
     "No replica of this model became ready in time. Please try again later.",
     is_retryable=True,
 )
+OFF_EVENT = Failed(
+    ErrorCode.NO_READY_REPLICA, "This model was switched off before this request was answered."
+)
 CRASHED_EVENT = Failed(
     ErrorCode.REQUEST_CRASHED_ENGINE,
     "The engine ended each time it worked on this request, so it will not be tried again. "
@@ -27,6 +30,7 @@ def lua_endings() -> str:
     events: dict[str, Event] = {
         "LATE_EVENT": LATE_EVENT,
         "UNSERVED_EVENT": UNSERVED_EVENT,
+        "OFF_EVENT": OFF_EVENT,
         "CRASHED_EVENT": CRASHED_EVENT,
         "CANCELLED_EVENT": CANCELLED_EVENT,
     }

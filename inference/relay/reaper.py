@@ -54,7 +54,7 @@ def sweep(redis: SyncRedis, *, unserved_seconds: float = UNSERVED_SECONDS) -> Sw
 
     Leases are judged only after 5 seconds of unbroken sweeps, so that a paused server or a late
     start of the sweeper costs no job of a live replica or gateway. Jobs without a ready replica
-    wait while one is coming, else ``unserved_seconds``.
+    wait while one is coming, else ``unserved_seconds``; not at all where the model is switched off.
     """
     lost, queued, ended, wanted = script("sweep").run(redis, (unserved_seconds,))
     tickets: dict[str, int] = {}

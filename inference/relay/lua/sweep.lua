@@ -30,14 +30,18 @@ local function stop_orphans()
   end
 end
 
-local function end_unserved(deployment)
+local function end_unserved(deployment, event)
   for _, job in ipairs(redis.call('ZRANGE', WAITING .. deployment, 0, 499)) do
-    if end_job(job, UNSERVED_EVENT) then
+    if end_job(job, event) then
       ended[#ended + 1] = job
     else
       unqueue(deployment, job, 0, '')
     end
   end
+end
+
+local function is_switched_off(deployment)
+  return string.find(redis.call('HGET', OUTLOOK, deployment) or '', '"prospect":"off"', 1, true)
 end
 
 -- After a break (server paused, nobody swept) leases get time to be renewed before any is judged.
@@ -83,13 +87,16 @@ for _, deployment in ipairs(redis.call('SMEMBERS', BACKLOG)) do
       tickets[#tickets + 1] = replica
       tickets[#tickets + 1] = math.min(num_waiting, sleeping_slots({ replica }))
     end
+  elseif is_switched_off(deployment) then
+    -- What a replica runs it ends by itself; what it could not end waits here, and for nothing.
+    end_unserved(deployment, OFF_EVENT)
   elseif is_replica_coming(deployment) then
     -- Its jobs wait for it, each until its own deadline.
     redis.call('HDEL', UNREADY, deployment)
   elseif time - unready_since < tonumber(ARGV[1]) then
     redis.call('HSETNX', UNREADY, deployment, string.format('%.6f', time))
   else
-    end_unserved(deployment)
+    end_unserved(deployment, UNSERVED_EVENT)
   end
 end
 return { lost, queued, ended, tickets }

@@ -81,14 +81,15 @@ _PROSPECTS = {
     DeploymentState.SLEEPING: Prospect.COMING,
     DeploymentState.PENDING: Prospect.BLOCKED,
     DeploymentState.FAILED: Prospect.HOPELESS,
-    DeploymentState.STOPPED: Prospect.HOPELESS,
+    DeploymentState.STOPPED: Prospect.OFF,
 }
 
 
 def describe_outlook(target: DeploymentTarget, verdict: Verdict) -> Outlook:
     """Tell gateways whether waiting for a replica makes sense."""
+    prospect = _PROSPECTS[verdict.state]
     return Outlook(
-        prospect=_PROSPECTS[verdict.state],
-        reason=verdict.reason,
+        prospect=prospect,
+        reason=verdict.reason or ("It is switched off." if prospect is Prospect.OFF else ""),
         patience_seconds=target.profile.job_timeout_seconds,
     )

@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 LOOK_SECONDS = 0.25
 SHARED_SECONDS = 0.1
 PAUSE_SECONDS = 0.02
-# How long a bad outlook may last that can change at any moment.
+# How long a bad outlook may last that can change at any moment, or may be older than the request.
 BLOCKED_SECONDS = 5.0
 # A control worker that restarts is back by then.
 UNCONTROLLED_SECONDS = 15.0

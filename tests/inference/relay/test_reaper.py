@@ -5,11 +5,13 @@ import time
 import pytest
 
 from inference.protocol.events import decode_event
-from inference.protocol.replicas import ReplicaState
+from inference.protocol.replicas import Outlook, Prospect, ReplicaState
 from inference.relay import keys
+from inference.relay.demand import DemandBoard
 from inference.relay.mailbox import CancelInbox
 from inference.relay.reaper import ReplicaEnd, reap, sweep
 from inference.relay.registry import ReplicaRegistry
+from inference.relay.running import RunningJobs
 from inference.relay.waiting import WaitingSet
 from tests.inference.relay.fakes import make_job, make_status
 
@@ -121,6 +123,21 @@ async def test_waiting_jobs_without_a_replica_for_long_end(client, gateway, regi
     assert sweep(client, unserved_seconds=1).ended_jobs == (job.id,)
     assert last_event(client, job).code == "no_ready_replica"
     assert client.exists(keys.UNREADY, keys.BACKLOG) == 0
+
+
+async def test_jobs_of_a_model_that_is_switched_off_end_when_no_replica_has_them(
+    client, gateway, registry
+):
+    running = await run_job(client, gateway)
+    waiting = make_job()
+    await gateway.submit(waiting, max_queue=8)
+    DemandBoard(client).publish({"chat": Outlook(prospect=Prospect.OFF)})
+    assert sweep(client).ended_jobs == ()
+    registry.beat(make_status(state=ReplicaState.DRAINING))
+    assert sweep(client).ended_jobs == (waiting.id,)
+    assert "switched off" in last_event(client, waiting).message
+    RunningJobs(client, "chat-1").hand_back([running.id])
+    assert sweep(client).ended_jobs == (running.id,)
 
 
 async def test_waiting_jobs_wait_for_a_replica_that_is_coming(client, gateway, registry):

@@ -83,7 +83,7 @@ def test_gateways_learn_whether_to_wait_and_how_long() -> None:
         DeploymentState.SLEEPING: Prospect.COMING,
         DeploymentState.PENDING: Prospect.BLOCKED,
         DeploymentState.FAILED: Prospect.HOPELESS,
-        DeploymentState.STOPPED: Prospect.HOPELESS,
+        DeploymentState.STOPPED: Prospect.OFF,
     }
     for state, prospect in prospects.items():
         outlook = describe_outlook(target, Verdict(state, "why"))

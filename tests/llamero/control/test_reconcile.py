@@ -118,5 +118,5 @@ def test_gateways_are_told_what_to_hope_for(redis: SyncRedis, deployment: Deploy
     controller.reconcile(redis)
     outlook = read_outlook(redis.hget(OUTLOOK, "chat"))
     assert outlook is not None
-    assert outlook.prospect is Prospect.HOPELESS
+    assert (outlook.prospect, outlook.reason) == (Prospect.OFF, "It is switched off.")
     assert ReplicaState.READY not in {status.state for status in ReplicaRegistry(redis).list()}

@@ -85,6 +85,18 @@ async def test_a_deployment_that_failed_is_refused_at_once_with_the_reason(dispa
     assert board.used_at() == {}
 
 
+async def test_a_deployment_that_was_just_switched_on_is_waited_for(
+    dispatcher, replica, board, monkeypatch
+):
+    monkeypatch.setattr(wakening, "LOOK_SECONDS", 0.05)
+    board.publish({"chat": Outlook(prospect=Prospect.OFF, reason="It is switched off.")})
+    learning = asyncio.create_task(dispatcher.facts("chat"))
+    await wait_for_use(board)
+    board.publish({"chat": Outlook(prospect=Prospect.COMING)})
+    replica.beat()
+    assert (await learning).context_length == 512
+
+
 async def test_no_room_is_refused_when_it_lasts(dispatcher, board, monkeypatch):
     monkeypatch.setattr(wakening, "BLOCKED_SECONDS", 0.3)
     monkeypatch.setattr(wakening, "LOOK_SECONDS", 0.05)
