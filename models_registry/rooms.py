@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 from django.conf import settings
-from django.template.defaultfilters import filesizeformat
 from django.utils.module_loading import import_string
 
 from inference.gguf.memory import DeviceMemory, MemoryEstimate
 from inference.gguf.offload import HOST
 from inference.protocol.nodes import Device
+from models_registry.sizes import filesizeformat
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.views.generic import FormView
 from unfold.views import UnfoldModelAdminViewMixin
@@ -21,6 +20,7 @@ from models_registry.incoming.fetching.hub import HubFile, Repository, list_repo
 from models_registry.incoming.refusal import UploadRefused
 from models_registry.incoming.sources import FetchedFile, add_fetched_files, choose_files
 from models_registry.models import ModelImport
+from models_registry.sizes import filesizeformat
 from models_registry.tasks import ask_for_fetch, go_on
 
 # Whoever has it may have files of others for their hashes.

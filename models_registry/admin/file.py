@@ -5,11 +5,11 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from django.template.defaultfilters import filesizeformat
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from models_registry.models import ModelFile
+from models_registry.sizes import filesizeformat
 
 
 @admin.register(ModelFile)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
+from models_registry.sizes import filesizeformat
 
 _COLOURS = {
     DeploymentState.PENDING.value: "warning",

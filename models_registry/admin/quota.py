@@ -4,13 +4,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.template.defaultfilters import filesizeformat
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from models_registry.admin.size_field import SizeField
 from models_registry.incoming.room import bytes_of
 from models_registry.models import UploadQuota
+from models_registry.sizes import filesizeformat
 
 
 @admin.register(UploadQuota)

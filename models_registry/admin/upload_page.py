@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.conf import settings
-from django.template.defaultfilters import filesizeformat
 from django.views.generic import TemplateView
 from unfold.views import UnfoldModelAdminViewMixin
 
@@ -12,6 +11,7 @@ from models_registry.admin.wish_form import WishForm
 from models_registry.incoming.room import free_bytes, outstanding_bytes
 from models_registry.incoming_ids import is_incoming_id
 from models_registry.models import ImportState, ModelImport
+from models_registry.sizes import filesizeformat
 
 MAX_LISTED = 20
 

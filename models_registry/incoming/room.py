@@ -4,12 +4,12 @@ import os
 
 from django.conf import settings
 from django.db.models import Sum
-from django.template.defaultfilters import filesizeformat
 
 from models_registry.incoming.refusal import Refusal, UploadRefused
 from models_registry.models import ModelFile, Upload, UploadState
 from models_registry.models.incoming import incoming_folder
 from models_registry.models.quota import read_quota
+from models_registry.sizes import filesizeformat
 
 # Whoever imports by a command owns the machine, and has no quota.
 OPERATOR = "operator"

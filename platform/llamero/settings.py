@@ -103,7 +103,6 @@ CORS_ALLOW_HEADERS = [
 ]
 # How long a browser may remember what is allowed.
 CORS_PREFLIGHT_MAX_AGE = 3600
-
 # How long a gateway that is told to stop lets answers go on, while new requests go elsewhere.
 WEB_DRAIN_SECONDS = env.float("LLAMERO_WEB_DRAIN_SECONDS", default=0.0)
 
@@ -112,7 +111,6 @@ WEB_DRAIN_SECONDS = env.float("LLAMERO_WEB_DRAIN_SECONDS", default=0.0)
 WRONG_KEYS_PER_MINUTE = env.int("LLAMERO_WRONG_KEYS_PER_MINUTE", default=30)
 # So many attempts to sign in may fail in ten minutes, from an address or for an account; 0: any.
 WRONG_PASSWORDS = env.int("LLAMERO_WRONG_PASSWORDS", default=10)
-
 # Hosts, or host:port, with private addresses or without TLS that identity providers may be at.
 INTERNAL_HOSTS = env.list("LLAMERO_INTERNAL_HOSTS", default=[])
 
@@ -204,6 +202,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["models_registry.sizes"],
         },
     },
 ]

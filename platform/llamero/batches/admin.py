@@ -3,7 +3,7 @@
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.template.defaultfilters import filesizeformat, pluralize
+from django.template.defaultfilters import pluralize
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
@@ -11,6 +11,7 @@ from unfold.decorators import action, display
 from llamero.batches.models import Batch, BatchState, StoredFile
 from llamero.batches.services import cancel_batch
 from models_registry.admin.labels import draw_label
+from models_registry.sizes import filesizeformat
 
 _COLOURS: dict[str, str] = {
     BatchState.VALIDATING: "info",

@@ -9,7 +9,6 @@ from typing import TypeVar
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.db.models import Model, Q, QuerySet
-from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timeuntil
@@ -19,6 +18,7 @@ from llamero.console.overview import Overview
 from llamero.control.models import Node
 from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from models_registry.models import Deployment, DeploymentState, ModelVersion, VersionState
+from models_registry.sizes import filesizeformat
 
 MAX_NAMED = 5
 EXPIRY = timedelta(days=14)

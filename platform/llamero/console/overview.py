@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Case, When
-from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, reverse
 
 from inference.protocol.nodes import NodeStatus
@@ -18,6 +17,7 @@ from llamero.console.rates import Rates, Speedometer
 from llamero.control.models import Scheduling
 from llamero.control.node_states import read_scheduling
 from models_registry.models import Deployment, DeploymentState
+from models_registry.sizes import filesizeformat
 
 UNKNOWN = "\N{EN DASH}"
 STATE_VARIANTS = {

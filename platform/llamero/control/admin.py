@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
-from django.template.defaultfilters import filesizeformat, pluralize
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -22,6 +22,7 @@ from llamero.control.node_states import schedule_nodes
 from llamero.control.node_tables import device_table, file_table, replica_table
 from llamero.control.node_tokens import IssuedToken, issue_node_token, revoke_node_tokens
 from models_registry.admin.labels import draw_label
+from models_registry.sizes import filesizeformat
 
 NOTHING = "-"
 _NEW_LINE = mark_safe("<br>")

@@ -58,7 +58,7 @@ def test_each_trouble_is_named_the_worst_first(admin: User, monkeypatch: Any) ->
 
     assert [one.title for one in concerns] == [
         "tiny has failed",
-        "1.0\xa0GB of disk space left",
+        "1.0\xa0GiB of disk space left",
         f"{lost} is no longer what was examined",
         "stuck waits",
         "tiny v1 was rejected",

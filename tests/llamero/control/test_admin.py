@@ -59,9 +59,9 @@ def act(browser: Client, action: str, *nodes: Node) -> str:
 
 def test_the_list_shows_what_each_node_has_and_runs(browser: Client, node: Node) -> None:
     page = browser.get(reverse(LIST)).content.decode()
-    assert "4.0\xa0GB of 16.0\xa0GB free" in page
+    assert "4.0\xa0GiB of 16.0\xa0GiB free" in page
     assert "8 cores" in page
-    assert "&lt;b&gt;H200: 1.0\xa0GB of 8.0\xa0GB free" in page
+    assert "&lt;b&gt;H200: 1.0\xa0GiB of 8.0\xa0GiB free" in page
     assert "0 ready of 3" in page
     assert "Silent" in page
 
@@ -94,7 +94,7 @@ def test_its_page_shows_devices_replicas_and_files(
     assert "failed: &lt;i&gt;no memory" in page
     assert "0 of 0 busy" in page
     assert reverse("admin:models_registry_deployment_change", args=[deployment.pk]) in page
-    assert "4.0\xa0GB of 8.0\xa0GB; the longest unused make room" in page
+    assert "4.0\xa0GiB of 8.0\xa0GiB; the longest unused make room" in page
     assert model.slug in page
     assert "2\xa0minutes ago" in page
     assert f"adapter pirate of {deployment.slug}" in page

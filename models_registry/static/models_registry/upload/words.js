@@ -1,15 +1,16 @@
 // Numbers and states in words.
 
-const UNITS = ["B", "kB", "MB", "GB", "TB"];
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 export const PARTS = { weights: "Model", lora: "LoRA adapter", mmproj: "Projector" };
 
+// As the server writes them.
 export function sizeInWords(bytes) {
   let unit = 0;
-  while (bytes >= 1000 && unit < UNITS.length - 1) {
-    bytes /= 1000;
+  while (bytes >= 1024 && unit < UNITS.length - 1) {
+    bytes /= 1024;
     unit += 1;
   }
-  return `${bytes.toFixed(unit && bytes < 100 ? 1 : 0)} ${UNITS[unit]}`;
+  return `${bytes.toFixed(unit ? 1 : 0)} ${UNITS[unit]}`;
 }
 
 export function timeInWords(seconds) {
