@@ -282,7 +282,7 @@ def _refusal(status: bytes, num_waiting: int, wait_seconds: float | None) -> Eng
         case b"unrecorded":
             return broker_unavailable()
         case b"cancelled":
-            return EngineError(ErrorCode.INTERNAL_ERROR, "The request was cancelled.")
+            return EngineError(ErrorCode.REQUEST_CANCELLED, "The request was cancelled.")
     return NoReadyReplica()
 
 

@@ -33,6 +33,7 @@ _TYPES = {
     403: "permission_error",
     404: "not_found_error",
     405: "invalid_request_error",
+    409: "invalid_request_error",
     413: "invalid_request_error",
     415: "invalid_request_error",
     429: "rate_limit_error",
@@ -61,7 +62,11 @@ _ENGINE_STATUS = {
 # further replicas.
 _NOT_TO_REPEAT = (ErrorCode.INSUFFICIENT_QUOTA, ErrorCode.REQUEST_CRASHED_ENGINE)
 _ENGINE_PARAMS = {ErrorCode.INVALID_GRAMMAR: "grammar", ErrorCode.WRONG_MODEL_KIND: "model"}
-_ENGINE_TYPES = {ErrorCode.ENGINE_LOST: "server_error", ErrorCode.DEADLINE_EXCEEDED: "server_error"}
+_ENGINE_TYPES = {
+    ErrorCode.ENGINE_LOST: "server_error",
+    ErrorCode.DEADLINE_EXCEEDED: "server_error",
+    ErrorCode.STREAM_DETACHED: "server_error",
+}
 
 
 def from_engine_error(error: EngineError) -> LlameroError:

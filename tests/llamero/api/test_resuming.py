@@ -306,7 +306,8 @@ async def test_delete_cancels_and_whoever_reads_hears_of_it(dispatcher: FakeDisp
     answer = await start("DELETE", f"/v1/runs/{run}").finish()
     assert answer.json() == {"id": run, "object": "run", "cancelled": True}
     assert dispatcher.cancelled == [dispatcher.jobs[0].id]
-    assert whole.chunks[-1]["error"]["code"] == "request_cancelled"
+    error = whole.chunks[-1]["error"]
+    assert (error["code"], error["type"]) == ("request_cancelled", "invalid_request_error")
     assert b"[DONE]" not in whole.body
 
 
