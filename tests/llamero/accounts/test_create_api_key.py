@@ -81,6 +81,7 @@ def test_a_team_owns_keys_without_a_user(team: Team) -> None:
         (["--user=ada", "--ips=10.0.0.1/8"], "10.0.0.0/8 may be meant"),
         (["--user=ada", "--ips=example.org"], "is no address or network"),
         (["--user=ada", f"--name={'x' * 101}"], "at most 100 characters"),
+        (["--user=ada", "--name="], "^--name: This field cannot be blank"),
     ],
 )
 def test_what_is_wrong_is_named(

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
@@ -24,6 +24,17 @@ from models_registry.models import Model
 
 MAX_DAYS = 36_500
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+# What columns are called here, where that is not their own name.
+_OPTIONS = {
+    "expires_at": "expires",
+    "allowed_models": "models",
+    "networks": "ips",
+    "concurrent_requests": "concurrent",
+    "tokens_per_day": "budget-tokens",
+    "tokens_per_month": "budget-tokens",
+    "money_per_day": "budget-money",
+    "money_per_month": "budget-money",
+}
 _LIMITS = {
     "requests-per-minute": "allow so many requests in any minute",
     "tokens-per-minute": "allow so many tokens, of prompts and answers, in any minute",
@@ -38,19 +49,38 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the options."""
+        # A mistake is told below one line of usage, not below one line for every option.
+        parser.usage = "%(prog)s --name NAME [options]; --help lists them"
         parser.add_argument("--name", required=True, help="what the key is for")
         parser.add_argument("--user", help="whose it is; without a team either, the first admin's")
         parser.add_argument("--team", help="the team it belongs to; beside --user, as a member")
         parser.add_argument(
-            "--models", type=_words, default=[], help="allow only these, separated by commas"
+            "--models",
+            type=_words,
+            default=[],
+            metavar="ID,...",
+            help="allow only these, separated by commas",
         )
         parser.add_argument(
-            "--scopes", type=_scopes, default=[], help=f"allow only these: {', '.join(Scope)}"
+            "--scopes",
+            type=_scopes,
+            default=[],
+            metavar="SCOPE,...",
+            help=f"allow only these, separated by commas, of {', '.join(Scope)}",
         )
         parser.add_argument(
-            "--ips", type=_networks, default=[], help="addresses or networks it may be used from"
+            "--ips",
+            type=_networks,
+            default=[],
+            metavar="10.0.0.0/8,...",
+            help="addresses or networks it may be used from, separated by commas",
         )
-        parser.add_argument("--expires", type=_time, help="a time to come, or 12h, 30d or 8w")
+        parser.add_argument(
+            "--expires",
+            type=_time,
+            metavar="2030-12-31|30d",
+            help="a day or time to come, as 2030-12-31 or 2030-12-31T18:00Z; or 12h, 30d, 8w",
+        )
         _add_limits(parser)
         parser.add_argument("--json", action="store_true", help="print what was made as JSON")
 
@@ -75,19 +105,35 @@ class Command(BaseCommand):
                 )
                 limit_key(key=issued.key, limits=limits)
         except ValidationError as error:
-            raise CommandError("; ".join(error.messages)) from None
+            raise CommandError(_describe(error)) from None
         self.stdout.write(_as_json(issued, limits) if options["json"] else issued.secret_text)
+
+
+def _describe(error: ValidationError) -> str:
+    """Say which option is wrong, as far as it is one."""
+    if not hasattr(error, "error_dict"):
+        return "; ".join(error.messages)
+    return "; ".join(_describe_field(*one) for one in error.message_dict.items())
+
+
+def _describe_field(name: str, messages: list[str]) -> str:
+    words = " ".join(messages)
+    if name == NON_FIELD_ERRORS:
+        return words
+    return f"--{_OPTIONS.get(name, name.replace('_', '-'))}: {words}"
 
 
 def _add_limits(parser: ArgumentParser) -> None:
     for name, what in _LIMITS.items():
         parser.add_argument(f"--{name}", type=_count, metavar="N", help=what)
     parser.add_argument("--budget-tokens", type=_count, metavar="N", help="tokens of a window")
-    parser.add_argument("--budget-money", type=_money, metavar="M", help="money of a window")
+    parser.add_argument("--budget-money", type=_money, metavar="0.50", help="money of a window")
     parser.add_argument(
         "--budget-window", choices=("day", "month"), help="what a budget is for; else a month"
     )
-    parser.add_argument("--time-zone", help="where days and months begin; else UTC")
+    parser.add_argument(
+        "--time-zone", metavar="Europe/Berlin", help="where days and months begin; else UTC"
+    )
 
 
 def _read_limits(options: dict[str, Any]) -> dict[str, Any]:
