@@ -14,7 +14,7 @@ from llamero.api.async_view import AsyncAPIView, caller_of, json_response
 from llamero.api.threads import run_in_thread
 from llamero.errors import InvalidValue, LlameroError
 from llamero.usage.money import write_money
-from llamero.usage.reports import Group, Period, ReportLine, read_report
+from llamero.usage.reports import Group, Period, ReportLine, merge_unpriced, read_report
 from llamero.usage.selectors import Subject
 
 _SECONDS = re.compile(r"[0-9]{1,10}")
@@ -135,7 +135,7 @@ def describe_usage(asked: Asked, caller: Caller) -> dict[str, Any]:
     groups = [width.group, *([Group.MODEL] if asked.by_model else [])]
     lines = read_report(Period(asked.begins, ends), groups, Subject(key_id=caller.key_id))
     by_time: dict[datetime, list[ReportLine]] = {}
-    for line in lines:
+    for line in merge_unpriced(lines):
         assert line.time is not None
         by_time.setdefault(line.time, []).append(line)
     buckets, moment = [], asked.begins

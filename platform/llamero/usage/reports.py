@@ -1,7 +1,7 @@
 """What was used in a period, by time and by who or what used it: read from the sums of hours."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -106,6 +106,24 @@ def total_of(lines: Iterable[ReportLine]) -> list[ReportLine]:
         ReportLine(time=None, ids={}, currency=currency, **counts)
         for currency, counts in sorted(totals.items())
     ]
+
+
+def merge_unpriced(lines: Sequence[ReportLine]) -> list[ReportLine]:
+    """Put what cost nothing, for want of a price, to what did under the same heading.
+
+    Where several currencies are there it stays apart: it belongs to none of them.
+    """
+    by_heading: dict[tuple[Any, ...], list[ReportLine]] = {}
+    for line in lines:
+        by_heading.setdefault((line.time, *sorted(line.ids.items())), []).append(line)
+    merged: list[ReportLine] = []
+    for found in by_heading.values():
+        currencies = {one.currency for one in found}
+        if len(found) == 2 and "" in currencies:
+            sums = {name: sum(getattr(one, name) for one in found) for name in COUNTS}
+            found = [replace(found[0], currency=max(currencies), **sums)]
+        merged += found
+    return merged
 
 
 def _query(period: Period, groups: Sequence[Group], subject: Subject) -> QuerySet[Any, Any]:
