@@ -19,7 +19,7 @@ from llamero.usage.selectors import Subject
 
 _SECONDS = re.compile(r"[0-9]{1,10}")
 _COUNT = re.compile(r"[0-9]{1,4}")
-_OLDEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+_OLDEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
 class Width(NamedTuple):
@@ -74,7 +74,7 @@ def read_query(request: Request, now: datetime) -> Asked:
     # Up to the end of the bucket that holds the last moment before it.
     ends = _floor(ends - timedelta(microseconds=1), width) + width.length
     begins = _read_time(query.get("start_time"), "start_time", ends - int(limit) * width.length)
-    begins = _floor(begins, width)
+    begins = max(_OLDEST, _floor(begins, width))
     if begins >= ends:
         raise InvalidValue("end_time", "end_time must be later than start_time.")
     if (page := query.get("page")) is not None:

@@ -89,6 +89,14 @@ async def test_without_times_the_last_days_are_told(transactional_db: None) -> N
     assert page["data"][-1]["end_time"] > datetime.now(UTC).timestamp()
 
 
+async def test_time_begins_with_unix(rows: None) -> None:
+    first = (await get("/v1/usage?start_time=0&limit=2")).json()
+    assert [bucket["start_time"] for bucket in first["data"]] == [0, 86400]
+    rest = (await get(f"/v1/usage?start_time=0&limit=2&page={first['next_page']}")).json()
+    assert rest["data"][0]["start_time"] == 2 * 86400
+    assert (await get("/v1/usage?end_time=86400")).json()["data"][0]["start_time"] == 0
+
+
 @pytest.mark.parametrize(
     ("query", "param"),
     [
@@ -100,6 +108,7 @@ async def test_without_times_the_last_days_are_told(transactional_db: None) -> N
         ("start_time=99999999999999999999", "start_time"),
         ("start_time=-1", "start_time"),
         ("end_time=0001-01-01T00:00:00%2B14:00", "end_time"),
+        ("end_time=0", "end_time"),
         ("start_time=2026-03-10&end_time=2026-03-10", "end_time"),
         ("group_by=user_id", "group_by"),
         ("group_by[]=api_key_id", "group_by"),
