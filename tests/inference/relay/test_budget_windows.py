@@ -9,9 +9,9 @@ from inference.relay.limits import CounterKind, Period
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from tests.inference.relay.fakes import make_status
+from tests.inference.relay.naive_limits import PROMPT
 from tests.inference.relay.test_limits import (
     DAY,
-    PROMPT,
     TurningDay,
     ask,
     count,

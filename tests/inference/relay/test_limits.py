@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 
 import pytest
@@ -25,8 +24,7 @@ from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
 from tests.inference.relay.fakes import make_job, make_status, make_token
-
-PROMPT = 4
+from tests.inference.relay.naive_limits import PROMPT, NaiveLimits, check, need_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,50 +285,6 @@ async def test_the_ledgers_word_counts_only_if_nothing_was_settled_meanwhile(cli
     assert spent(client) == (10, 5)
 
 
-class NaiveLimits:
-    """What each counter should hold, kept in the plainest way."""
-
-    def __init__(self, counters):
-        self.counters = counters
-        self.held = {}
-        self.used = defaultdict(int)
-        self.num_requests = 0
-
-    def taken(self, counter):
-        kind = counter.kind
-        if kind is CounterKind.REQUESTS:
-            return self.num_requests
-        if kind is CounterKind.OPEN:
-            return len({request for request, _ in self.held.values()})
-        held = sum(weigh(counter, PROMPT, n) for _, n in self.held.values())
-        return self.used[counter] + held
-
-    def fits(self, need):
-        return all(self.taken(one) + amount <= one.bound for one, amount in need.items())
-
-    def take(self, request, jobs):
-        self.num_requests += 1
-        self.held |= {job.id: (request, job.max_tokens) for job in jobs}
-
-    def settle(self, job, prompt, completion):
-        del self.held[job]
-        for counter in self.counters:
-            self.used[counter] += weigh(counter, prompt, completion)
-
-
-def weigh(counter, prompt, completion):
-    if counter.kind is CounterKind.MONEY:
-        return prompt * counter.prices.input + completion * counter.prices.output
-    sides = {CounterKind.INPUT: (1, 0), CounterKind.OUTPUT: (0, 1)}.get(counter.kind, (1, 1))
-    return prompt * sides[0] + completion * sides[1]
-
-
-def need_of(counter, jobs):
-    if counter.kind in (CounterKind.REQUESTS, CounterKind.OPEN):
-        return 1
-    return sum(weigh(counter, PROMPT, job.max_tokens) for job in jobs)
-
-
 @pytest.mark.parametrize("seed", range(3))
 async def test_nothing_is_ever_overspent_and_nothing_stays_held(client, gateway, jobs, seed):
     rng = random.Random(seed)
@@ -398,16 +352,3 @@ async def test_nothing_is_ever_overspent_and_nothing_stays_held(client, gateway,
         end(client, job, 0, attempt=attempt, first_seq=num_events + 1)
     assert left_behind(client) == []
     assert spent(client)[1] == spent(client, CounterKind.MONEY, "all")[1] == 0
-
-
-def check(client, naive):
-    for counter in naive.counters:
-        key = f"lm:count:{counter.kind}:{counter.subject}"
-        if counter.window is not None:
-            values = client.hmget(f"{key}:day:UTC", "used", "held")
-            found = sum(int(value or 0) for value in values)
-        elif counter.kind is CounterKind.OPEN:
-            found = client.zcard(key)
-        else:
-            found = int(client.hget(key, "sum") or 0)
-        assert found == naive.taken(counter) <= counter.bound

@@ -9,8 +9,8 @@ from inference.relay.reaper import sweep
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.waiting import WaitingSet
 from tests.inference.relay.fakes import make_job, make_status
+from tests.inference.relay.naive_limits import PROMPT
 from tests.inference.relay.test_limits import (
-    PROMPT,
     ask,
     count,
     end,

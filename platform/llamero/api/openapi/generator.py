@@ -18,8 +18,9 @@ from llamero.api.openapi import (
 )
 from llamero.api.openapi.examples import example_of, model_of
 from llamero.api.openapi.operation import Operation
-from llamero.api.openapi.operations import BELOW_A_MODEL, TAGS, operation_of
+from llamero.api.openapi.operations import operation_of
 from llamero.api.openapi.shapes import TEXT, Schema, ref, shape
+from llamero.api.openapi.tags import Tag
 from llamero.api.paths import Dialect
 
 assert fields.EXTENSIONS, "the generator knows our fields by these"
@@ -91,7 +92,8 @@ class ApiSchema(AutoSchema):  # type: ignore[misc]
 
     def get_tags(self) -> list[str]:
         """Sort routes by what they are for; those below a model's name are apart."""
-        return [BELOW_A_MODEL] if self.path.startswith("/m/") else [self.operation.tag]
+        tag = Tag.BELOW_A_MODEL if self.path.startswith("/m/") else self.operation.tag
+        return [tag.value]
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         """Any of three headers has the key; where there is no authentication none is needed."""
@@ -173,5 +175,5 @@ class ApiGenerator(SchemaGenerator):  # type: ignore[misc]
         schemas |= COMPONENTS
         document["paths"] = dict(sorted(document["paths"].items(), key=_place_of))
         document["components"]["securitySchemes"] = _SECURITY_SCHEMES
-        document["tags"] = [{"name": tag} for tag in TAGS]
+        document["tags"] = [{"name": tag.value} for tag in Tag]
         return document

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from drf_spectacular.utils import OpenApiParameter
 
 from llamero.api.openapi.shapes import COUNT, TEXT, Schema
+from llamero.api.openapi.tags import Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Operation:
     """
 
     summary: str
-    tag: str
+    tag: Tag
     answer: Schema | None = None
     event: Schema | None = None
     media_type: str = ""

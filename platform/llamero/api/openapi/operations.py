@@ -37,6 +37,7 @@ from llamero.api.openapi.shapes import (
     ref,
     shape,
 )
+from llamero.api.openapi.tags import Tag
 from llamero.api.openapi.views import OpenApiView
 from llamero.api.rerank import RerankView
 from llamero.api.responses.create import InputTokensView, ResponsesView
@@ -82,85 +83,59 @@ _RESUMED_EVENT = either(
     ref("NativeError"),
 )
 
-TAGS = (
-    _CHAT,
-    _RESPONSES,
-    _TEXT,
-    _VECTORS,
-    _TOKENS,
-    _MODELS,
-    _BATCHES,
-    _IMPORTS,
-    _RUNS,
-    _SERVER,
-    BELOW_A_MODEL,
-) = (
-    "Chat",
-    "Responses",
-    "Completions",
-    "Vectors",
-    "Tokens and templates",
-    "Models",
-    "Files and batches",
-    "Imports of models",
-    "Runs",
-    "Server",
-    "Below a model's name",
-)
-
 OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     (ChatCompletionsView, "POST"): Operation(
         "Answer a conversation.",
-        _CHAT,
+        Tag.CHAT,
         ref("ChatCompletion"),
         _CHAT_EVENT,
         parameters=_STREAMED,
     ),
     (NativeChatView, "POST"): Operation(
         "Answer a conversation; the model need not be named.",
-        _CHAT,
+        Tag.CHAT,
         ref("ChatCompletion"),
         _NATIVE_CHAT_EVENT,
         parameters=(*_STREAMED, _MODEL),
     ),
     (MessagesView, "POST"): Operation(
         "Answer a conversation, as Anthropic does.",
-        _CHAT,
+        Tag.CHAT,
         ref("Message"),
         ref("MessageEvent"),
         parameters=(*_STREAMED, _VERSION),
     ),
     (CountTokensView, "POST"): Operation(
         "Count the tokens of a conversation.",
-        _CHAT,
+        Tag.CHAT,
         ref("MessageTokens"),
         parameters=_ANTHROPIC_POSTED,
     ),
     (ChatTokensView, "POST"): Operation(
         "Count the tokens of a conversation.",
-        _CHAT,
+        Tag.CHAT,
         ref("InputTokens"),
         parameters=(_KEY, _MODEL),
     ),
     (ApplyTemplateView, "POST"): Operation(
         "Show the prompt that a conversation becomes.",
-        _TOKENS,
+        Tag.TOKENS,
         ref("Prompt"),
         parameters=(_KEY, _MODEL),
     ),
     (ResponsesView, "POST"): Operation(
         "Answer a turn of a conversation, which may be stored.",
-        _RESPONSES,
+        Tag.RESPONSES,
         ref("Response"),
         ref("ResponseEvent"),
         parameters=_STREAMED,
     ),
     (InputTokensView, "POST"): Operation(
-        "Count the tokens of a turn.", _RESPONSES, ref("InputTokens"), parameters=_POSTED
+        "Count the tokens of a turn.", Tag.RESPONSES, ref("InputTokens"), parameters=_POSTED
     ),
     (ResponseView, "GET"): Operation(
         "Give a stored response, or tell its events again.",
-        _RESPONSES,
+        Tag.RESPONSES,
         ref("Response"),
         ref("ResponseEvent"),
         parameters=(
@@ -170,14 +145,14 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         ),
     ),
     (ResponseView, "DELETE"): Operation(
-        "Delete a stored response.", _RESPONSES, ref("DeletedResponse")
+        "Delete a stored response.", Tag.RESPONSES, ref("DeletedResponse")
     ),
     (CancelView, "POST"): Operation(
-        "Stop a response in the background.", _RESPONSES, ref("Response"), parameters=_POSTED
+        "Stop a response in the background.", Tag.RESPONSES, ref("Response"), parameters=_POSTED
     ),
     (InputItemsView, "GET"): Operation(
         "List the items a response was made from.",
-        _RESPONSES,
+        Tag.RESPONSES,
         ref("ResponseItems"),
         parameters=(
             query("limit", "How many, up to 100.", COUNT),
@@ -188,46 +163,46 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     ),
     (CompletionsView, "POST"): Operation(
         "Continue a prompt, or several.",
-        _TEXT,
+        Tag.TEXT,
         ref("Completion"),
         _TEXT_EVENT,
         parameters=_STREAMED,
     ),
     (CompletionView, "POST"): Operation(
         "Continue a prompt, or several, as llama-server does.",
-        _TEXT,
+        Tag.TEXT,
         ref("NativeCompletions"),
         _NATIVE_TEXT_EVENT,
         parameters=(*_STREAMED, _MODEL),
     ),
     (InfillView, "POST"): Operation(
         "Fill a gap in a text.",
-        _TEXT,
+        Tag.TEXT,
         ref("NativeCompletions"),
         _NATIVE_TEXT_EVENT,
         parameters=(*_STREAMED, _MODEL),
     ),
     (EmbeddingsView, "POST"): Operation(
-        "Turn texts into vectors.", _VECTORS, ref("Embeddings"), parameters=_POSTED
+        "Turn texts into vectors.", Tag.VECTORS, ref("Embeddings"), parameters=_POSTED
     ),
     (EmbeddingView, "POST"): Operation(
         "Turn texts into vectors, as llama-server does.",
-        _VECTORS,
+        Tag.VECTORS,
         ref("NativeEmbeddings"),
         parameters=(_KEY, _MODEL),
     ),
     (RerankView, "POST"): Operation(
-        "Score texts for a query.", _VECTORS, ref("Ranking"), parameters=(_KEY, _MODEL)
+        "Score texts for a query.", Tag.VECTORS, ref("Ranking"), parameters=(_KEY, _MODEL)
     ),
     (TokenizeView, "POST"): Operation(
-        "Cut a text into tokens.", _TOKENS, ref("Tokens"), parameters=(_KEY, _MODEL)
+        "Cut a text into tokens.", Tag.TOKENS, ref("Tokens"), parameters=(_KEY, _MODEL)
     ),
     (DetokenizeView, "POST"): Operation(
-        "Put tokens together to a text.", _TOKENS, ref("Text"), parameters=(_KEY, _MODEL)
+        "Put tokens together to a text.", Tag.TOKENS, ref("Text"), parameters=(_KEY, _MODEL)
     ),
     (ModelListView, "GET"): Operation(
         "List the models this key may use.",
-        _MODELS,
+        Tag.MODELS,
         either(ref("ModelList"), ref("AnthropicModelPage")),
         error=_ANY_ERROR,
         parameters=(
@@ -239,87 +214,91 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     ),
     (ModelView, "GET"): Operation(
         "Describe a model.",
-        _MODELS,
+        Tag.MODELS,
         either(ref("Model"), ref("AnthropicModel")),
         error=_ANY_ERROR,
         parameters=(_VERSION,),
     ),
     (PropsView, "GET"): Operation(
-        "Describe a served model and its settings.", _SERVER, ref("Props"), parameters=(_MODEL,)
+        "Describe a served model and its settings.", Tag.SERVER, ref("Props"), parameters=(_MODEL,)
     ),
     (PropsView, "POST"): Operation(
         "Refused: properties belong to the deployment.",
-        _SERVER,
+        Tag.SERVER,
         body=ANY_OBJECT,
         parameters=(_MODEL,),
     ),
     (SlotsView, "GET"): Operation(
         "List the slots of a model's replicas.",
-        _SERVER,
+        Tag.SERVER,
         ref("Slots"),
         parameters=(_MODEL, query("fail_on_no_slot", "Anything: 503 where no slot is free.")),
     ),
     (SlotView, "POST"): Operation(
         "Refused: slots are not shared.",
-        _SERVER,
+        Tag.SERVER,
         body=ANY_OBJECT,
         parameters=(_MODEL, query("action", "save, restore or erase.")),
     ),
     (AdaptersView, "GET"): Operation(
         "List the adapters that requests may choose.",
-        _SERVER,
+        Tag.SERVER,
         ref("Adapters"),
         parameters=(_MODEL,),
     ),
     (AdaptersView, "POST"): Operation(
         "Refused: scales for everybody are set in the admin.",
-        _SERVER,
+        Tag.SERVER,
         body={"type": "array", "items": ANY_OBJECT},
         parameters=(_MODEL,),
     ),
     (MetricsView, "GET"): Operation(
-        "Measurements for Prometheus.", _SERVER, TEXT, media_type="text/plain", parameters=(_MODEL,)
+        "Measurements for Prometheus.",
+        Tag.SERVER,
+        TEXT,
+        media_type="text/plain",
+        parameters=(_MODEL,),
     ),
     (HealthView, "GET"): Operation(
-        "Tell whether requests can be answered. Needs no key.", _SERVER, ref("Health")
+        "Tell whether requests can be answered. Needs no key.", Tag.SERVER, ref("Health")
     ),
     (LiveView, "GET"): Operation(
-        "Tell whether this gateway works. Needs no key.", _SERVER, ref("Health")
+        "Tell whether this gateway works. Needs no key.", Tag.SERVER, ref("Health")
     ),
     (ReadyView, "GET"): Operation(
-        "Tell whether this gateway can serve now. Needs no key.", _SERVER, ref("Ready")
+        "Tell whether this gateway can serve now. Needs no key.", Tag.SERVER, ref("Ready")
     ),
-    (OpenApiView, "GET"): Operation("Give this document. Needs no key.", _SERVER, ANY_OBJECT),
+    (OpenApiView, "GET"): Operation("Give this document. Needs no key.", Tag.SERVER, ANY_OBJECT),
     (FilesView, "POST"): Operation(
-        "Upload a file of requests.", _BATCHES, ref("File"), form=UPLOAD, parameters=_POSTED
+        "Upload a file of requests.", Tag.BATCHES, ref("File"), form=UPLOAD, parameters=_POSTED
     ),
     (FilesView, "GET"): Operation(
         "List files.",
-        _BATCHES,
+        Tag.BATCHES,
         ref("FileList"),
         parameters=(*paged(10_000), query("purpose", "`batch` or `batch_output`.")),
     ),
-    (FileView, "GET"): Operation("Describe a file.", _BATCHES, ref("File")),
-    (FileView, "DELETE"): Operation("Delete a file.", _BATCHES, ref("DeletedFile")),
+    (FileView, "GET"): Operation("Describe a file.", Tag.BATCHES, ref("File")),
+    (FileView, "DELETE"): Operation("Delete a file.", Tag.BATCHES, ref("DeletedFile")),
     (FileContentView, "GET"): Operation(
-        "Give what a file holds.", _BATCHES, TEXT, media_type="application/octet-stream"
+        "Give what a file holds.", Tag.BATCHES, TEXT, media_type="application/octet-stream"
     ),
     (BatchesView, "POST"): Operation(
         "Have the requests of a file answered within a day.",
-        _BATCHES,
+        Tag.BATCHES,
         ref("Batch"),
         parameters=_POSTED,
     ),
     (BatchesView, "GET"): Operation(
-        "List batches.", _BATCHES, ref("BatchList"), parameters=paged(100)
+        "List batches.", Tag.BATCHES, ref("BatchList"), parameters=paged(100)
     ),
-    (BatchView, "GET"): Operation("Tell how far a batch is.", _BATCHES, ref("Batch")),
+    (BatchView, "GET"): Operation("Tell how far a batch is.", Tag.BATCHES, ref("Batch")),
     (CancelBatchView, "POST"): Operation(
-        "Stop a batch; what is answered is kept.", _BATCHES, ref("Batch"), parameters=_POSTED
+        "Stop a batch; what is answered is kept.", Tag.BATCHES, ref("Batch"), parameters=_POSTED
     ),
     (UploadsView, "POST"): Operation(
         "Begin to upload a model's file by tus 1.0; the answer's Location is where its bytes go.",
-        _IMPORTS,
+        Tag.IMPORTS,
         parameters=(
             _TUS,
             header("Upload-Length", "How many bytes the file has.", COUNT),
@@ -328,33 +307,33 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     ),
     (UploadsView, "GET"): Operation(
         "Tell whether a file of some size may be here already.",
-        _IMPORTS,
+        Tag.IMPORTS,
         ref("ModelUploadSize"),
         parameters=(query("size", "The file's size in bytes.", COUNT),),
     ),
-    (UploadView, "GET"): Operation("Describe an upload.", _IMPORTS, ref("ModelUpload")),
+    (UploadView, "GET"): Operation("Describe an upload.", Tag.IMPORTS, ref("ModelUpload")),
     (UploadView, "PATCH"): Operation(
         "Send a piece of a file.",
-        _IMPORTS,
+        Tag.IMPORTS,
         parameters=(
             _TUS,
             header("Upload-Offset", "Where the piece begins.", COUNT),
             header("Upload-Checksum", "`sha256` or `sha1`, and the piece's digest in base64."),
         ),
     ),
-    (UploadView, "DELETE"): Operation("Give an upload up.", _IMPORTS, parameters=(_TUS,)),
+    (UploadView, "DELETE"): Operation("Give an upload up.", Tag.IMPORTS, parameters=(_TUS,)),
     (ImportsView, "POST"): Operation(
-        "Begin an import; the server fetches its `sources`.", _IMPORTS, ref("ModelImport")
+        "Begin an import; the server fetches its `sources`.", Tag.IMPORTS, ref("ModelImport")
     ),
-    (ImportsView, "GET"): Operation("List imports.", _IMPORTS, ref("ModelImportList")),
-    (ImportView, "GET"): Operation("Tell how far an import is.", _IMPORTS, ref("ModelImport")),
+    (ImportsView, "GET"): Operation("List imports.", Tag.IMPORTS, ref("ModelImportList")),
+    (ImportView, "GET"): Operation("Tell how far an import is.", Tag.IMPORTS, ref("ModelImport")),
     (ImportView, "POST"): Operation(
-        "Say what an import is to become.", _IMPORTS, ref("ModelImport")
+        "Say what an import is to become.", Tag.IMPORTS, ref("ModelImport")
     ),
-    (ImportView, "DELETE"): Operation("Take an import back.", _IMPORTS),
+    (ImportView, "DELETE"): Operation("Take an import back.", Tag.IMPORTS),
     (UsageView, "GET"): Operation(
         "Tell what the key has used, in buckets of time.",
-        _SERVER,
+        Tag.SERVER,
         ref("UsagePage"),
         parameters=(
             query("start_time", "Where it begins: a Unix time or a date."),
@@ -367,22 +346,22 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
     ),
     (SocketTicketsView, "POST"): Operation(
         "Make a ticket that opens a chat socket within half a minute, in the key's place.",
-        _CHAT,
+        Tag.CHAT,
         ref("SocketTicket"),
     ),
     (RunEventsView, "GET"): Operation(
         "Go on with a resumable stream, in the shape it began in.",
-        _RUNS,
+        Tag.RUNS,
         event=_RESUMED_EVENT,
         parameters=(
             _LAST_EVENT,
             query("starting_after", "The same; the header wins."),
         ),
     ),
-    (RunView, "DELETE"): Operation("Cancel a run.", _RUNS, ref("CancelledRun")),
+    (RunView, "DELETE"): Operation("Cancel a run.", Tag.RUNS, ref("CancelledRun")),
     (ConversationStreamView, "GET"): Operation(
         "Tell the last stream of a conversation again.",
-        _RUNS,
+        Tag.RUNS,
         event=_RESUMED_EVENT,
         parameters=(
             _NAMED,
@@ -391,11 +370,11 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
         ),
     ),
     (ConversationStreamView, "DELETE"): Operation(
-        "End the last stream of a conversation, and forget it.", _RUNS, parameters=(_NAMED,)
+        "End the last stream of a conversation, and forget it.", Tag.RUNS, parameters=(_NAMED,)
     ),
     (ConversationLookupView, "POST"): Operation(
         "Tell which conversations have a stream.",
-        _RUNS,
+        Tag.RUNS,
         list_of(ref("KnownConversation")),
         body=shape({"conversation_ids": list_of(TEXT)}),
     ),
