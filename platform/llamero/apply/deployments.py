@@ -64,7 +64,8 @@ def _judge_settings(row: Deployment, settings: dict[str, Any], place: str) -> di
 
 def _describe_unknown(key: str) -> str:
     """Say which setting is meant, by its name or by what the form calls it; else name them all."""
-    labels = {_as_name(str(Deployment._meta.get_field(one).verbose_name)): one for one in SETTINGS}
+    fields: list[Any] = [Deployment._meta.get_field(name) for name in SETTINGS]
+    labels = {_as_name(str(field.verbose_name)): field.name for field in fields}
     # Names come last: where one is what the form calls another, it is the name that counts.
     known = labels | {name: name for name in SETTINGS}
     near = get_close_matches(_as_name(key), known, n=1, cutoff=0.7)

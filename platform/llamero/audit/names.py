@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 def name_kind(kind: str) -> str:
     """Give what things of a kind are called."""
     model = _find_model(kind)
-    return kind if model is None else capfirst(model._meta.verbose_name)
+    return kind if model is None else capfirst(str(model._meta.verbose_name))
 
 
 def name_field(kind: str, name: str) -> str:

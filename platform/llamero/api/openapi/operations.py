@@ -384,5 +384,5 @@ OPERATIONS: dict[tuple[type[APIView], str], Operation] = {
 def operation_of(view: Any, method: str) -> Operation:
     """Find what a view does; of a route that is not described, its name is all that is known."""
     return OPERATIONS.get((type(view), method)) or Operation(
-        type(view).__name__, "Other", ANY_OBJECT
+        type(view).__name__, Tag.SERVER, ANY_OBJECT
     )
