@@ -40,8 +40,11 @@ local function end_unserved(deployment, event)
   end
 end
 
+-- So is one that was deleted: the controller tells of others, and not of it.
 local function is_switched_off(deployment)
-  return string.find(redis.call('HGET', OUTLOOK, deployment) or '', '"prospect":"off"', 1, true)
+  local outlook = redis.call('HGET', OUTLOOK, deployment)
+  if not outlook then return redis.call('EXISTS', OUTLOOK) == 1 end
+  return string.find(outlook, '"prospect":"off"', 1, true) ~= nil
 end
 
 -- After a break (server paused, nobody swept) leases get time to be renewed before any is judged.

@@ -125,13 +125,14 @@ async def test_waiting_jobs_without_a_replica_for_long_end(client, gateway, regi
     assert client.exists(keys.UNREADY, keys.BACKLOG) == 0
 
 
-async def test_jobs_of_a_model_that_is_switched_off_end_when_no_replica_has_them(
-    client, gateway, registry
+@pytest.mark.parametrize("told_of", ["chat", "another"])
+async def test_jobs_of_a_model_that_is_off_or_gone_end_when_no_replica_has_them(
+    client, gateway, registry, told_of
 ):
     running = await run_job(client, gateway)
     waiting = make_job()
     await gateway.submit(waiting, max_queue=8)
-    DemandBoard(client).publish({"chat": Outlook(prospect=Prospect.OFF)})
+    DemandBoard(client).publish({told_of: Outlook(prospect=Prospect.OFF)})
     assert sweep(client).ended_jobs == ()
     registry.beat(make_status(state=ReplicaState.DRAINING))
     assert sweep(client).ended_jobs == (waiting.id,)
