@@ -44,6 +44,8 @@ class BoundedWebSocketProtocol(WebSocketProtocol):  # type: ignore[misc]
     The consumer hears of the close at once, before the transport has given the peer up.
     """
 
+    muted = False
+
     def onOpen(self) -> None:
         """Take the transport's flow control over from the HTTP channel, which would stop reads."""
         super().onOpen()

@@ -2,7 +2,7 @@
 
 import errno
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import BadRequest
@@ -61,7 +61,8 @@ def _read_form(request: HttpRequest, receiver: "_Receiver") -> QueryDict:
     """Read a form to its last boundary: one that was cut is no shorter file."""
     body = _FormBody(request)
     try:
-        fields, _ = MultiPartParser(request.META, body, [receiver]).parse()
+        # It asks for nothing but ``read``.
+        fields, _ = MultiPartParser(request.META, cast("Any", body), [receiver]).parse()
     except (MultiPartParserError, BadRequest):
         message = "The form is malformed: its parts, their heads or their boundary."
         raise LlameroError(400, "invalid_form", message) from None
@@ -121,7 +122,7 @@ class _Receiver(FileUploadHandler):
         self.filename = ""
 
     def handle_raw_input(
-        self, input_data: Any, META: Any, content_length: int, boundary: bytes, *args: Any
+        self, input_data: Any, META: Any, content_length: int, boundary: Any, *args: Any
     ) -> None:
         """Tell the body what it must hold."""
         assert isinstance(input_data, _FormBody)
