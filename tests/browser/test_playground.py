@@ -195,6 +195,19 @@ def test_copy_and_regenerate(playground: Page, context: BrowserContext) -> None:
     expect(answer.locator(".message-body")).to_have_text("You said hello.")
 
 
+def test_another_answer_has_another_seed(playground: Page) -> None:
+    playground.locator("#seed").fill("7")
+    with playground.expect_request("**/turns") as first:
+        ask(playground, "hello")
+    expect(playground.locator(".message-stats .stat").first).to_be_visible()
+    with playground.expect_request("**/turns") as second:
+        playground.get_by_role("button", name="Regenerate").click()
+    seeds = [asked.value.post_data_json["request"]["seed"] for asked in (first, second)]
+    assert seeds[0] == 7
+    assert seeds[1] != 7
+    expect(playground.locator(".branch-place").last).to_have_text("2/2")
+
+
 def test_a_lost_connection_is_told_and_comes_back(
     playground: Page, gateway: Gateway, complaints: Complaints
 ) -> None:
