@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from inference.protocol.replicas import ModelKind
-from models_registry.models import DeploymentState, ModelAlias, VersionState
+from models_registry.models import Deployment, DeploymentState, ModelAlias, VersionState
 from models_registry.selectors import (
     find_served_model,
     list_deployment_targets,
@@ -83,3 +83,12 @@ def test_each_read_takes_few_queries(django_assert_num_queries: Any) -> None:
         assert len(list_served_models()) == 3
     with django_assert_num_queries(3):
         assert all(target.files for target in list_deployment_targets())
+
+
+def test_what_is_served_is_told_not_what_the_file_is() -> None:
+    model = make_model()
+    make_version(model, is_current=True, facts={"quantization": "Q4_1"})
+    deployment = make_deployment(model)
+    assert find_served_model(model.slug).quantization == "Q4_1"  # type: ignore[union-attr]
+    Deployment.objects.filter(pk=deployment.pk).update(weight_type="q8_0")
+    assert find_served_model(model.slug).quantization == "Q8_0"  # type: ignore[union-attr]
