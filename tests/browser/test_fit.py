@@ -85,6 +85,24 @@ def test_a_phone_needs_no_sideways_scrolling(
     expect(playground.get_by_label("Message", exact=True)).to_be_in_viewport()
 
 
+def test_on_a_phone_two_columns_are_turned_like_pages(playground: Page) -> None:
+    playground.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    playground.get_by_role("button", name="Compare two models").click()
+    show_a_rich_answer(playground)
+    second = playground.locator("#second-column")
+    expect(second.locator(".message-stats .stat").first).to_be_attached()
+
+    page = "document.documentElement"
+    assert playground.evaluate(f"[{page}.scrollWidth, {page}.scrollHeight]") == [360, 640]
+    expect(playground.locator("#composer-hint")).to_be_hidden()
+    tab = playground.get_by_role("button", name="B · ")
+    expect(tab).to_have_attribute("aria-pressed", "false")
+    tab.click()
+    expect(tab).to_have_attribute("aria-pressed", "true")
+    expect(second).to_be_in_viewport(ratio=0.9)
+    assert playground.evaluate("[window.scrollX, window.scrollY]") == [0, 0]
+
+
 def test_on_a_phone_the_settings_are_a_dialog(playground: Page, complaints: Complaints) -> None:
     playground.set_viewport_size(NARROW)  # type: ignore[arg-type]
     opener = playground.get_by_role("button", name="Settings", exact=True)
