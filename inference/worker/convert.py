@@ -20,7 +20,10 @@ def main(arguments: list[str]) -> int:
     die_with_parent()
     weight_type, target, source = arguments
     partial = Path(f"{target}.{os.getpid()}.partial")
-    _limit_size(partial.parent)
+    room = _limit_size(partial.parent)
+    if room < Path(source).stat().st_size:
+        sys.stderr.write(f"only {room >> 20} MiB of the disk are free for it\n")
+        return 1
     try:
         if problem := write_converted(source, str(partial), weight_type):
             sys.stderr.write(f"{problem}\n")
@@ -33,11 +36,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _limit_size(folder: Path) -> None:
-    """Let a write fail, rather than fill the disk that others need."""
+def _limit_size(folder: Path) -> int:
+    """Let a write fail, rather than fill the disk that others need; gives the bytes there are."""
     disk = os.statvfs(folder)
     room = max(0, disk.f_bavail * disk.f_frsize - RESERVED_BYTES)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    return room
 
 
 if __name__ == "__main__":
