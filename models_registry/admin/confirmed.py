@@ -100,3 +100,24 @@ class ConfirmedSteps:
     def _url_of(self, obj: Model) -> str:
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
         return reverse(name, args=[obj.pk])
+
+
+class StepsAboveForm(ConfirmedSteps):
+    """Shows the steps on the page of the object, above its form, to those who may take them."""
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Offer what can be done with it now."""
+        known = self.get_object(request, object_id)  # type: ignore[attr-defined]
+        may_act = known is not None and self.may_take_steps(request, known)
+        steps = self.list_steps(known) if known is not None and may_act else []
+        context = {"steps": steps, **(extra_context or {})}
+        response: HttpResponse = super().change_view(  # type: ignore[misc]
+            request, object_id, form_url, context
+        )
+        return response

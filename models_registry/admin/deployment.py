@@ -15,7 +15,7 @@ from unfold.decorators import action, display
 
 from inference.protocol.replicas import ModelKind
 from models_registry.admin.adapter import AdapterInline
-from models_registry.admin.confirmed import ConfirmedSteps, Step
+from models_registry.admin.confirmed import Step, StepsAboveForm
 from models_registry.admin.deployment_fields import FIELDSETS, SEEN_FIELDSETS
 from models_registry.admin.deployment_filters import NeedsAttention
 from models_registry.admin.deployment_form import DeploymentForm
@@ -42,7 +42,7 @@ _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_versio
 
 
 @admin.register(Deployment)
-class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
+class DeploymentAdmin(StepsAboveForm, ModelAdmin):  # type: ignore[misc]
     """How it runs, with what can be done about it; below that how it should."""
 
     form = DeploymentForm
@@ -76,21 +76,6 @@ class DeploymentAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     def list_steps(self, obj: Deployment) -> list[Step]:
         """Give what can be done with it now."""
         return list_deployment_steps(obj)
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """Show how it runs above how it should."""
-        known = self.get_object(request, object_id)
-        may_act = known is not None and self.may_take_steps(request, known)
-        steps = self.list_steps(known) if known is not None and may_act else []
-        context = {"steps": steps, **(extra_context or {})}
-        response: HttpResponse = super().change_view(request, object_id, form_url, context)
-        return response
 
     def delete_view(
         self,

@@ -25,7 +25,7 @@ from llamero.accounts.services import (
     rotate_api_key,
     switch_api_keys,
 )
-from models_registry.admin.confirmed import ConfirmedSteps, Step
+from models_registry.admin.confirmed import Step, StepsAboveForm
 
 _LABELS = {
     KeyState.ACTIVE: "success",
@@ -37,7 +37,7 @@ _LABELS = {
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ConfirmedSteps, TeamRightsMixin):
+class ApiKeyAdmin(StepsAboveForm, TeamRightsMixin):
     """Nothing here can show or change a key once its first page is gone."""
 
     form = ApiKeyForm
@@ -103,21 +103,6 @@ class ApiKeyAdmin(ConfirmedSteps, TeamRightsMixin):
     def list_steps(self, obj: ApiKey) -> list[Step]:
         """Give what can be done with it now."""
         return list_key_steps(obj)
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """Offer above the form what can be done with the key, to those who may."""
-        key = self.get_object(request, object_id)
-        may_act = key is not None and self.may_take_steps(request, key)
-        steps = self.list_steps(key) if key is not None and may_act else []
-        context = {"steps": steps, **(extra_context or {})}
-        response: HttpResponse = super().change_view(request, object_id, form_url, context)
-        return response
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """Offer team admins less."""
