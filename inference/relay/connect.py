@@ -60,6 +60,7 @@ def connect(
     """Open a thread-safe client of the server at ``url`` or ``LLAMERO_REDIS_URL``.
 
     Nothing is sent until the first command. A blocking read must wait for less than the patience.
+    One call more than ``max_connections`` at once fails: bound them only where threads are counted.
     Raises ValueError where the variable is missing or no address.
     """
     address = url or _read_address()

@@ -39,4 +39,4 @@ def _announce(owners: list[str]) -> None:
 
 @cache
 def _client() -> SyncRedis:
-    return connect(settings.REDIS_URL, max_connections=4)
+    return connect(settings.REDIS_URL)

@@ -82,4 +82,4 @@ def _place_of(request: HttpRequest) -> str:
 
 @cache
 def _client() -> SyncRedis:
-    return connect(settings.REDIS_URL, max_connections=4, patience_seconds=2.0)
+    return connect(settings.REDIS_URL, patience_seconds=2.0)

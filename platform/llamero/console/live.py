@@ -104,4 +104,4 @@ def _merge(times: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
 
 @cache
 def _client() -> SyncRedis:
-    return connect(settings.REDIS_URL, max_connections=8)
+    return connect(settings.REDIS_URL)

@@ -44,4 +44,4 @@ def _read_spent(counter: Counter, since: int) -> int:
 
 @cache
 def _client() -> SyncRedis:
-    return connect(settings.REDIS_URL, max_connections=4)
+    return connect(settings.REDIS_URL)

@@ -1,6 +1,8 @@
 """Passwords cannot be guessed fast, and nobody is shut out by somebody else's guessing."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -9,7 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.relay.connect import SyncRedis, connect
-from llamero.accounts import passwords
+from llamero.accounts import notices, passwords
+from llamero.console import live
+from llamero.limits import ledger
+from tests.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db
 DOORS = ("admin:login", "people:sign-in")
@@ -90,3 +95,15 @@ def test_where_nobody_can_count_passwords_are_judged(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(passwords, "_client", fail)
     assert sign_in("ada", "lovelace", "192.0.2.1") == "in"
     assert [sign_in("ada", "x", "192.0.2.1") for _ in range(5)] == ["wrong"] * 5
+
+
+@pytest.mark.parametrize("module", [passwords, ledger, notices, live])
+def test_many_threads_at_once_can_all_ask_the_broker(module: Any) -> None:
+    client, together = module._client(), Barrier(24)
+
+    def ask(_: int) -> None:
+        together.wait(PATIENCE_SECONDS)
+        client.blpop("lm:none", 0.2)
+
+    with ThreadPoolExecutor(24) as threads:
+        list(threads.map(ask, range(24)))
