@@ -8,7 +8,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
@@ -32,6 +32,10 @@ class UnsafeAddress(ValueError):
 
 class FetchFailed(Exception):
     """A server gave no document. Its text is for the operator, and has nothing of the answer."""
+
+
+class ServerAway(FetchFailed):
+    """A server did not answer, or that it cannot do now what it is asked to."""
 
 
 def check_address(url: str) -> SplitResult:
@@ -85,7 +89,7 @@ def post_document(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     """Tell a server something; blocks for a few seconds. Raises UnsafeAddress or FetchFailed."""
     with _calling("POST", url, body, headers) as response:
         if not 200 <= response.status < 300:
-            raise FetchFailed(f"{urlsplit(url).hostname} answered {response.status}")
+            raise _refusal_of(response, str(urlsplit(url).hostname))
 
 
 def _ask(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
@@ -107,7 +111,7 @@ def _calling(
         raise
     except (OSError, HTTPException, ValueError) as error:
         kind = type(error).__name__
-        raise FetchFailed(f"{parts.hostname} could not be asked: {kind}") from error
+        raise ServerAway(f"{parts.hostname} could not be asked: {kind}") from error
     finally:
         connection.close()
 
@@ -116,9 +120,14 @@ def _target(parts: SplitResult) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
+def _refusal_of(response: HTTPResponse, host: str) -> FetchFailed:
+    kind = ServerAway if response.status >= 500 else FetchFailed
+    return kind(f"{host} answered {response.status}")
+
+
 def _read(response: HTTPResponse, host: str) -> bytes:
     if response.status != 200:
-        raise FetchFailed(f"{host} answered {response.status}")
+        raise _refusal_of(response, host)
     pieces, num_bytes = [], 0
     while piece := response.read1(_PIECE_BYTES):
         pieces.append(piece)
@@ -142,11 +151,18 @@ class _PinnedConnection(HTTPConnection):
 
     def connect(self) -> None:
         """Look the name up, refuse private addresses, connect."""
-        address = _resolve(self.host, self.port)
-        self.sock = socket.create_connection((address, self.port), _left(self._deadline))
+        self.sock = self._reach(_resolve(self.host, self.port))
         if self._is_secure:
             self.sock = _tls().wrap_socket(self.sock, server_hostname=self.host)
         self.sock.settimeout(_left(self._deadline))
+
+    def _reach(self, addresses: list[str]) -> socket.socket:
+        """Connect to the first address that answers: a server may listen at one of them alone."""
+        *others, last = addresses
+        for address in others:
+            with suppress(OSError):
+                return socket.create_connection((address, self.port), _left(self._deadline) / 2)
+        return socket.create_connection((last, self.port), _left(self._deadline))
 
     def response_class(self, sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:  # type: ignore[override]
         """Read an answer, its head too, in the time that is left for all of it."""
@@ -186,14 +202,14 @@ def _left(deadline: float) -> float:
     return left
 
 
-def _resolve(host: str, port: int) -> str:
-    """Give the first address of a host; all of them must be public."""
+def _resolve(host: str, port: int) -> list[str]:
+    """Give the addresses of a host; all of them must be public."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(info[4][0]) for info in found]
     if not _is_internal(host, port):
         for address in addresses:
             _check_public(address)
-    return addresses[0]
+    return addresses
 
 
 def _check_public(address: str) -> None:

@@ -101,6 +101,20 @@ def test_an_operator_may_name_a_host_inside(settings: Any) -> None:
             check_address("http://127.0.0.1:1/")
 
 
+def test_each_address_of_a_name_is_tried(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")) as host:
+        port = int(host.rpartition(":")[2])
+        look_up = socket.getaddrinfo
+
+        def resolve(name: str, *of: Any, **kinds: Any) -> Any:
+            names = ("127.0.0.2", "127.0.0.1") if name == "two.example" else (name,)
+            return [found for name in names for found in look_up(name, *of, **kinds)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        settings.INTERNAL_HOSTS = ["two.example"]
+        assert fetch_document(f"http://two.example:{port}/keys") == b"{}"
+
+
 @pytest.mark.parametrize(
     "answer",
     [

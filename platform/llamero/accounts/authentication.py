@@ -14,7 +14,6 @@ from llamero.accounts.tokens.reading import MAX_TOKEN_LENGTH
 
 logger = logging.getLogger(__name__)
 _KEY_HEADERS = ("HTTP_X_API_KEY", "HTTP_API_KEY")
-_MAX_HEADER_LENGTH = MAX_TOKEN_LENGTH + len("Bearer ") + 16
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -68,13 +67,19 @@ def read_key(request: Request) -> str:
     for name in _KEY_HEADERS:
         value: str = request.META.get(name, "").strip()
         if value:
-            return value if len(value) <= _MAX_HEADER_LENGTH else ""
+            return _bound(value)
     return ""
 
 
 def read_bearer(header: str) -> str:
     """Take the key out of an Authorization header (two headers arrive joined by a comma)."""
-    if len(header) > _MAX_HEADER_LENGTH:
-        return ""
     scheme, _, key = header.strip().partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+    return _bound(key.strip()) if scheme.lower() == "bearer" else ""
+
+
+def _bound(key: str) -> str:
+    """Take what is too long for a token, and for a key, for none; the log tells the operator."""
+    if len(key) <= MAX_TOKEN_LENGTH:
+        return key
+    logger.info("A token was refused: of %d letters, more than %d", len(key), MAX_TOKEN_LENGTH)
+    return ""

@@ -67,7 +67,7 @@ def slow_down(request: HttpRequest, account: str = "") -> None:
 
 
 def note_signed_in(request: HttpRequest, account: str = "") -> None:
-    """Let an attempt that did not fail count for nothing."""
+    """Let an attempt count for nothing that did not fail, or could not be judged."""
     if not settings.WRONG_PASSWORDS:
         return
     try:

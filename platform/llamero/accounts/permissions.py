@@ -24,5 +24,6 @@ class HasScope(BasePermission):
 def check_scope(caller: Caller, scope: Scope) -> None:
     """Raise PermissionDenied for a caller without a scope."""
     if scope not in caller.scopes:
-        message = f"This key is not for this: it lacks the scope {scope.value}."
+        what = "key" if caller.grant is None else "token"
+        message = f"This {what} is not for this: it lacks the scope {scope.value}."
         raise PermissionDenied(message, "insufficient_scope")

@@ -5,11 +5,14 @@ import json
 import logging
 import secrets
 import time
+from threading import BoundedSemaphore, Lock
+from urllib.parse import quote
 
 from authlib.common.errors import AuthlibBaseError
+from authlib.oauth2.auth import ClientAuth, encode_client_secret_basic
 from authlib.oauth2.client import OAuth2Client
 
-from llamero.accounts.sign_in.attempt import Attempt, SignInFailed
+from llamero.accounts.sign_in.attempt import Attempt, ProviderAway, SignInFailed
 from llamero.accounts.sign_in.config import SignInSettings
 from llamero.accounts.sign_in.exchange import PinnedSession
 from llamero.accounts.tokens.algorithms import ALGORITHMS
@@ -19,12 +22,16 @@ from llamero.accounts.tokens.key_sets import KeySet
 from llamero.accounts.tokens.proving import check_signature
 from llamero.accounts.tokens.reading import Claims, read_token
 from llamero.accounts.tokens.refusals import TokenRefused, UnprovenToken
-from llamero.egress import FetchFailed, UnsafeAddress, fetch_document
+from llamero.egress import FetchFailed, ServerAway, UnsafeAddress, fetch_document
 from llamero.errors import LlameroError
 
 logger = logging.getLogger(__name__)
 LEEWAY_SECONDS = 60
 DOCUMENT_SECONDS = 600.0
+# A provider that is away is asked no more often, and few wait for it: threads are needed by others.
+RETRY_SECONDS = 3.0
+WAIT_SECONDS = 5.0
+MAX_WAITING = 3
 # People with many groups have long tokens.
 MAX_ID_TOKEN_LENGTH = 64 * 1024
 
@@ -35,20 +42,44 @@ class Provider:
     def __init__(self, config: SignInSettings) -> None:
         self._config = config
         self._document: ProviderDocument | None = None
-        self._read_at = 0.0
+        self._read_at = self._failed_at = float("-inf")
+        self._asking, self._places = Lock(), BoundedSemaphore(MAX_WAITING)
         self._keys = KeySet(lambda: self.document().jwks_uri)
 
     def document(self) -> ProviderDocument:
-        """Give what the provider says of itself, ten minutes old at most; raises SignInFailed."""
-        document = self._document
-        if document is None or time.monotonic() - self._read_at > DOCUMENT_SECONDS:
+        """Give what the provider says of itself, ten minutes old at most; raises ProviderAway."""
+        document = self._recent_document()
+        if document is not None:
+            return document
+        if not self._places.acquire(blocking=False):
+            raise self._away()
+        try:
+            if not self._asking.acquire(timeout=WAIT_SECONDS):
+                raise self._away()
             try:
-                document = self._document = discover(self._config.issuer)
-            except (FetchFailed, UnsafeAddress) as error:
-                logger.warning("The identity provider cannot be asked: %s", error)
-                raise SignInFailed(f"{self._config.name} cannot be reached right now.") from error
-            self._read_at = time.monotonic()
+                return self._recent_document() or self._ask()
+            finally:
+                self._asking.release()
+        finally:
+            self._places.release()
+
+    def _recent_document(self) -> ProviderDocument | None:
+        return self._document if time.monotonic() - self._read_at <= DOCUMENT_SECONDS else None
+
+    def _ask(self) -> ProviderDocument:
+        if time.monotonic() - self._failed_at < RETRY_SECONDS:
+            raise self._away()
+        try:
+            document = self._document = discover(self._config.issuer)
+        except (FetchFailed, UnsafeAddress) as error:
+            logger.warning("The identity provider cannot be asked: %s", error)
+            self._failed_at = time.monotonic()
+            raise self._away() from error
+        self._read_at = time.monotonic()
         return document
+
+    def _away(self) -> ProviderAway:
+        return ProviderAway(f"{self._config.name} cannot be reached right now.")
 
     def begin(self, callback: str) -> tuple[str, Attempt]:
         """Give where to send somebody who is to come back to ``callback``."""
@@ -74,12 +105,14 @@ class Provider:
         except (AuthlibBaseError, RecursionError) as error:
             # Its text may have what the provider said, and with it a secret.
             reason = type(error).__name__
+        except (ServerAway, LlameroError) as error:
+            logger.warning("Nobody was signed in, the identity provider is away: %s", error)
+            raise self._away() from error
         except (
             FetchFailed,
             UnsafeAddress,
             UnprovenToken,
             TokenRefused,
-            LlameroError,
             ValueError,
             TypeError,
         ) as error:
@@ -92,7 +125,7 @@ class Provider:
         method = "client_secret_basic" if config.client_secret else "none"
         if config.client_secret and methods and method not in methods:
             method = "client_secret_post"
-        return OAuth2Client(
+        client = OAuth2Client(
             PinnedSession(),
             config.client_id,
             config.client_secret or None,
@@ -101,6 +134,8 @@ class Provider:
             redirect_uri=callback,
             code_challenge_method="S256",
         )
+        client.register_client_auth_method(("client_secret_basic", _show_secret))
+        return client
 
     def _prove(self, token: Claims, nonce: str) -> Claims:
         """Prove the ID token; give its claims, with those that only userinfo has."""
@@ -124,3 +159,14 @@ class Provider:
         if not isinstance(said, dict) or said.get("sub") != subject:
             raise UnprovenToken("userinfo of somebody else")
         return said | claims
+
+
+def _show_secret(
+    client: ClientAuth, method: str, uri: str, headers: dict[str, str], body: str
+) -> tuple[str, dict[str, str], str]:
+    """Show who we are in a header, where signs must be written as in forms (RFC 6749, 2.3.1)."""
+    written = ClientAuth(quote(client.client_id, safe=""), quote(client.client_secret, safe=""))
+    shown: tuple[str, dict[str, str], str] = encode_client_secret_basic(
+        written, method, uri, headers, body
+    )
+    return shown

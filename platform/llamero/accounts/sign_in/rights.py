@@ -9,7 +9,7 @@ from llamero.accounts.identities import NoUser, find_user
 from llamero.accounts.models import Identity, UserPolicy
 from llamero.accounts.sign_in.attempt import SignInFailed
 from llamero.accounts.sign_in.config import SignInSettings
-from llamero.accounts.tokens.claims import read_subject, read_text, read_words
+from llamero.accounts.tokens.claims import read_subject, read_username, read_words
 from llamero.accounts.tokens.reading import Claims
 from llamero.accounts.tokens.refusals import TokenRefused
 
@@ -28,17 +28,17 @@ def admit(claims: Claims, config: SignInSettings) -> User:
         if not may_enter:
             _shut_out(subject, config)
             raise SignInFailed(f"None of your groups at {config.name} may enter here.")
-        username = read_text(claims, config.username_claim)
+        username = read_username(claims, config.username_claim)
         try:
             user = _settle(subject, username, config)
         except IntegrityError:
             # The same person, in another tab, was first: they are there now.
             user = _settle(subject, username, config)
     except TokenRefused as error:
-        logger.warning("Nobody was signed in: %s", error)
+        logger.warning("Nobody was signed in: %s", error.message)
         raise SignInFailed(f"{config.name} did not say who you are.") from error
     except NoUser as reason:
-        raise SignInFailed(f"Your account at {config.name} {reason}.") from None
+        raise SignInFailed(f"Your account at {config.name} ({username}) {reason}.") from None
     if not user.is_active:
         raise SignInFailed("Your account is disabled here.")
     _give_rights(user, groups, config)

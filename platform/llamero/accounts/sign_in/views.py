@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from llamero.accounts.passwords import note_signed_in, slow_down
-from llamero.accounts.sign_in.attempt import Attempt, SignInFailed
+from llamero.accounts.sign_in.attempt import Attempt, ProviderAway, SignInFailed
 from llamero.accounts.sign_in.current import get_provider
 from llamero.accounts.sign_in.rights import admit
 
@@ -72,12 +72,15 @@ def come_back(request: HttpRequest) -> HttpResponse:
             raise SignInFailed("This sign-in was not begun here, or too long ago.")
         if "error" in request.GET:
             logger.info("The provider refused a sign-in: %.60r", request.GET["error"])
-            raise SignInFailed(f"{settings.SIGN_IN.name} refused to sign you in.")
+            name = settings.SIGN_IN.name
+            raise SignInFailed(f"You cancelled at {name}, or it refused to sign you in.")
         slow_down(request)
         code = request.GET.get("code", "")[:_MAX_CODE_LENGTH]
         claims = get_provider().finish(attempt, code, _callback_of(request))
         user = admit(claims, settings.SIGN_IN)
     except SignInFailed as error:
+        if isinstance(error, ProviderAway):
+            note_signed_in(request)
         response = _fail(request, str(error), target)
     except ValidationError as error:
         response = _fail(request, error.messages[0], target)

@@ -61,6 +61,13 @@ def read_text(claims: Claims, name: str) -> str:
     return text
 
 
+def read_username(claims: Claims, name: str) -> str:
+    """Give the claim that names a user; an address of which the issuer is not sure names nobody."""
+    if name == "email" and claims.get("email_verified", True) not in (True, "true"):
+        raise TokenRefused("This token names a user by an address that is not verified (email).")
+    return read_text(claims, name)
+
+
 def read_words(claims: Claims, name: str) -> Sequence[str]:
     """Give a claim that lists texts, or has them between spaces; nothing where it is missing."""
     found = claims.get(name)

@@ -48,7 +48,8 @@ def _make_key(token: ProvenToken) -> ApiKey:
             policy=UserPolicy(issuer.user_policy),
         )
     except NoUser as reason:
-        raise TokenRefused(f"Whom this token is of {reason}.") from None
+        name = token.username
+        raise TokenRefused(f"The user of this token ({name:.150}) {reason}.") from None
     return open_signed_key(issuer=issuer, user=user, team=team)
 
 

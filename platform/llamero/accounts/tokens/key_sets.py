@@ -58,6 +58,12 @@ class KeySet:
             raise issuer_unavailable()
         raise UnprovenToken("signed with a key that its issuer does not have")
 
+    def renew(self) -> bool:
+        """Read the keys anew, unless that was just tried; tell whether they were read."""
+        before = self._read_at
+        self._refresh(waits=True)
+        return self._read_at > before
+
     def _choose(self, kid: str, algorithm: str) -> Sequence[PublicKey]:
         return () if self._is_stale else choose_keys(self._keys, kid, algorithm)
 
@@ -86,11 +92,13 @@ class KeySet:
             self._places.release()
 
     def _read(self) -> None:
+        address = "an address that is to be found"
         try:
-            self._keys = read_jwks(json.loads(self._fetch(self._find_address())))
+            address = self._find_address()
+            self._keys = read_jwks(json.loads(self._fetch(address)))
             self._read_at = self._clock()
         except (FetchFailed, UnsafeAddress, ValueError, RecursionError) as error:
-            logger.warning("The keys of an issuer cannot be read: %s", error)
+            logger.warning("The keys of an issuer cannot be read at %s: %s", address, error)
         finally:
             self._tried_at = self._clock()
 
@@ -112,3 +120,7 @@ class StaticKeys:
         if not found:
             raise UnprovenToken("signed with a key that its issuer does not have")
         return found
+
+    def renew(self) -> bool:
+        """Stay as they are."""
+        return False

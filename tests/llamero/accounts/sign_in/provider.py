@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from tests.llamero.accounts.tokens.signing import claims_of, jwks, sign
 
-CLIENT, SECRET = "llamero", "a secret: with a colon"
+CLIENT, SECRET = "llamero", "a secret: with a colon, 50%25 + more"
 
 
 @dataclass
@@ -21,6 +21,7 @@ class FakeProvider:
 
     ``id_claims`` replace claims of the ID token, ``key`` signs it, ``is_sparse`` leaves what a
     person is to userinfo. ``tells`` replace fields of the discovery document.
+    What ``is_away`` answers 503.
     """
 
     person: dict[str, Any] = field(
@@ -35,6 +36,7 @@ class FakeProvider:
     algorithm: str = "RS256"
     is_sparse: bool = False
     is_broken: bool = False
+    is_away: bool = False
     tells: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -130,7 +132,7 @@ def _handler_of(provider: FakeProvider) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, document: Any) -> None:
             body = json.dumps(document or {"error": "invalid_grant"}).encode()
-            self.send_response(200 if document else 400)
+            self.send_response(503 if provider.is_away else 200 if document else 400)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

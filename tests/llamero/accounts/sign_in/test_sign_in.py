@@ -233,7 +233,7 @@ def test_who_says_no_at_the_provider_is_told_so(provider: FakeProvider, client: 
     url = client.get(BEGIN)["Location"]
     state = parse_qs(urlsplit(url).query)["state"][0]
     answer = client.get(CALLBACK, {"error": "access_denied", "state": state})
-    assert_refused(answer, client, "Acme refused to sign you in")
+    assert_refused(answer, client, "You cancelled at Acme, or it refused")
 
 
 @pytest.mark.parametrize(
@@ -248,6 +248,42 @@ def test_a_provider_that_is_away_is_said_to_be(
 ) -> None:
     settings.SIGN_IN = replace(settings.SIGN_IN, issuer="http://127.0.0.1:1")
     assert_refused(client.get(BEGIN), client, "Acme cannot be reached")
+
+
+def test_nobody_is_to_blame_for_a_provider_that_is_away(
+    provider: FakeProvider, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr(views, "slow_down", lambda _: counted.append("tried"))
+    monkeypatch.setattr(views, "note_signed_in", lambda _: counted.remove("tried"))
+    back = urlsplit(provider.authorize(client.get(BEGIN)["Location"]))
+    provider.is_away = True
+    assert_refused(client.get(f"{CALLBACK}?{back.query}"), client, "Acme cannot be reached")
+    assert counted == []
+    provider.is_away, provider.is_broken = False, True
+    assert_refused(sign_in(provider, client), client, "did not vouch for you")
+    assert counted == ["tried"]
+
+
+def test_a_provider_that_is_away_is_not_asked_by_everybody(
+    provider: FakeProvider, client: Client
+) -> None:
+    provider.is_away = True
+    for _ in range(5):
+        assert_refused(client.get(BEGIN), client, "Acme cannot be reached")
+    assert len(provider.asked) == 1
+
+
+def test_an_address_that_is_not_verified_is_nobodys(
+    provider: FakeProvider, client: Client, settings: Any
+) -> None:
+    settings.SIGN_IN = replace(settings.SIGN_IN, username_claim="email", creates_users=False)
+    User.objects.create_user("ada@x.org")
+    provider.person |= {"email": "ada@x.org", "email_verified": False}
+    assert_refused(sign_in(provider, client), client, "did not say who you are")
+    provider.person["email_verified"] = True
+    sign_in(provider, client)
+    assert is_inside(client)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,17 @@ import pytest
 from llamero.accounts.tokens import key_sets
 from llamero.accounts.tokens.key_material import read_jwks, read_keys
 from llamero.accounts.tokens.key_sets import KeySet
+from llamero.accounts.tokens.proving import check_signature
+from llamero.accounts.tokens.reading import read_token
 from llamero.accounts.tokens.refusals import UnprovenToken
 from llamero.egress import FetchFailed
 from llamero.errors import LlameroError
 from tests.llamero.accounts.tokens.signing import (
+    claims_of,
     jwks,
     private_key,
     public_jwk,
+    sign,
     weak_jwk,
     weak_pem,
 )
@@ -65,6 +69,23 @@ def test_an_unknown_key_id_has_them_fetched_anew_but_seldom() -> None:
     with pytest.raises(UnprovenToken):
         provider.keys.find("made up", "RS256")
     assert len(provider.asked) == 3
+
+
+def test_another_key_in_the_place_of_one_is_found_but_not_looked_for_often() -> None:
+    provider = Provider("rsa")
+    old, new = (read_token(sign(claims_of(), key=key, kid="rsa")) for key in ("rsa", "other"))
+    check_signature(old, provider.keys, ["RS256"])
+    provider.raw = json.dumps({"keys": [public_jwk("other", kid="rsa")]}).encode()
+    for _ in range(3):
+        with pytest.raises(UnprovenToken):
+            check_signature(new, provider.keys, ["RS256"])
+    assert len(provider.asked) == 1
+    provider.now += key_sets.REFRESH_SECONDS
+    check_signature(new, provider.keys, ["RS256"])
+    for _ in range(3):
+        with pytest.raises(UnprovenToken):
+            check_signature(old, provider.keys, ["RS256"])
+    assert len(provider.asked) == 2
 
 
 def test_a_withdrawn_key_dies() -> None:

@@ -172,6 +172,16 @@ def test_a_proven_token_may_still_be_no_good_and_is_told_why(
     assert "\n" not in refusal.value.challenge
 
 
+def test_an_address_that_is_not_verified_names_nobody(issuer: TokenIssuer) -> None:
+    issuer.username_claim = "email"
+    issuer.save()
+    for is_verified in (True, "true", None):
+        assert prove_token(sign(claims_of(email="ada@x.org", email_verified=is_verified)))
+    for is_verified in (False, "false", 0, []):
+        with pytest.raises(TokenRefused, match="not verified"):
+            prove_token(sign(claims_of(email="ada@x.org", email_verified=is_verified)))
+
+
 @pytest.mark.parametrize(
     ("times", "fields"),
     [
