@@ -70,7 +70,6 @@ class DeploymentAdmin(StepsAboveForm, ModelAdmin):  # type: ignore[misc]
     delete_confirmation_template = "models_registry/deployment_delete.html"
     delete_selected_confirmation_template = "models_registry/deployments_delete.html"
     change_form_outer_before_template = "models_registry/deployment_top.html"
-    list_before_template = "models_registry/deployment_list_top.html"
     fieldsets = FIELDSETS
 
     def list_steps(self, obj: Deployment) -> list[Step]:

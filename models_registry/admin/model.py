@@ -48,7 +48,6 @@ class ModelModelAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
     autocomplete_fields = ("fallback",)
     inlines = (AliasInline,)
     change_form_outer_before_template = "models_registry/model_top.html"
-    list_before_template = "models_registry/model_list_top.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         """Take versions and deployments along."""

@@ -317,7 +317,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("LLAMERO_EMAIL_FROM", default="llamero@localhost")
 
 # --- Language, time, static files ---
-LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = "llamero.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"

@@ -58,8 +58,8 @@ def test_pages_without_anything_say_what_to_do(admin_client: Client) -> None:
     assert "It has no version" in page_of(admin_client, make_model())
     Model.objects.all().delete()
     for name, words in (
-        ("model", "There is no model yet"),
-        ("deployment", "Nothing is deployed yet"),
+        ("model", "Upload a GGUF file"),
+        ("deployment", "No deployments yet"),
     ):
         listed = admin_client.get(reverse(f"admin:models_registry_{name}_changelist"))
         assert words in listed.text

@@ -8,28 +8,30 @@ from django.urls import reverse
 
 ICONS = {
     "Model": "neurology",
+    "Deployment": "rocket_launch",
     "ModelVersion": "history",
     "ModelFile": "draft",
-    "Deployment": "rocket_launch",
+    "UploadQuota": "hard_drive",
+    "Node": "dns",
+    "NodeToken": "vpn_key",
     "ApiKey": "key",
     "Team": "groups",
     "TokenIssuer": "verified_user",
     "Identity": "badge",
-    "Change": "fact_check",
-    "User": "person",
-    "Group": "group",
-    "Node": "dns",
-    "NodeToken": "vpn_key",
-    "StoredResponse": "chat",
-    "StoredFile": "description",
-    "Batch": "stacks",
     "LimitSet": "speed",
-    "UploadQuota": "hard_drive",
     "UsageHour": "bar_chart",
-    "LedgerRow": "receipt_long",
     "UsageAlert": "notifications",
     "AlertNotice": "mark_email_read",
+    "LedgerRow": "receipt_long",
+    "Batch": "stacks",
+    "StoredFile": "description",
+    "StoredResponse": "chat",
+    "User": "person",
+    "Group": "group",
+    "Change": "fact_check",
 }
+"""In the order in which they are shown: what one comes for first."""
+_RANKS = {name: rank for rank, name in enumerate(ICONS)}
 
 
 def build_navigation(request: HttpRequest) -> list[dict[str, Any]]:
@@ -55,7 +57,12 @@ def build_navigation(request: HttpRequest) -> list[dict[str, Any]]:
         ]
     }
     apps = admin.site.get_app_list(request)
-    return [own, *(_make_group(app, request.path) for app in apps)]
+    groups = sorted(apps, key=lambda app: min(map(_rank, app["models"])))
+    return [own, *(_make_group(app, request.path) for app in groups)]
+
+
+def _rank(model: dict[str, Any]) -> int:
+    return _RANKS.get(model["object_name"], len(_RANKS))
 
 
 def _make_group(app: dict[str, Any], path: str) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def _make_group(app: dict[str, Any], path: str) -> dict[str, Any]:
             # /account is in /admin/accounts/apikey/.
             "active": path.startswith(model["admin_url"]),
         }
-        for model in app["models"]
+        for model in sorted(app["models"], key=_rank)
         if model["admin_url"]
     ]
     return {"title": app["name"], "separator": True, "items": items}

@@ -11,7 +11,7 @@ UNFOLD: dict[str, Any] = {
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/llamero/logo.svg"},
     ],
     "STYLES": ["/static/llamero/admin.css"],
-    "SCRIPTS": ["/static/llamero/select_names.js", "/static/llamero/autofocus.js"],
+    "SCRIPTS": ["/static/llamero/assistive.js", "/static/llamero/autofocus.js"],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "llamero.console.dashboard.add_overview",

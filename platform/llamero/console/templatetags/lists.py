@@ -1,0 +1,42 @@
+"""What an empty list of the admin says: where its rows come from."""
+
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+WHEN_EMPTY = {
+    "AlertNotice": "What alerts tell is listed here, and whether it arrived.",
+    "ApiKey": "Programs need a key to call the API. Its text is shown once, when it is made.",
+    "Batch": "Clients make them: POST /v1/files with the requests, then POST /v1/batches.",
+    "Change": "Every change of models, deployments, keys and people is written here.",
+    "Deployment": "A deployment loads a model onto a node, and answers requests for it.",
+    "Group": "Groups give their members rights. “Viewers” and “Operators” are made by migrate.",
+    "Identity": "They come by themselves, as people sign in through an identity provider or call "
+    "with its tokens.",
+    "LedgerRow": "Each request is written here within seconds of its end.",
+    "LimitSet": "Nothing is limited. Limits are of a key, a user, a team, a model, or of all "
+    "together.",
+    "Model": "Upload a GGUF file, fetch one from Hugging Face or a URL, or import one that lies on "
+    "the server.",
+    "ModelFile": "Files come with imports. Each is kept once, however many versions use it.",
+    "ModelVersion": "Each import makes a version of its model: bring in a model first.",
+    "Node": "A machine is listed when it has reported once; “manage.py up” starts a node here.",
+    "NodeToken": "With a token, machines that do not share this one's files fetch them over HTTP.",
+    "StoredFile": "Clients send files of requests by POST /v1/files; batches add those of answers.",
+    "StoredResponse": "What clients make by POST /v1/responses is kept here until it expires.",
+    "Team": "Members of a team share its keys and its limits.",
+    "TokenIssuer": "Add the identity provider whose signed tokens (JWT) shall open the API.",
+    "UploadQuota": "Everybody has the quota of LLAMERO_UPLOAD_QUOTA_BYTES. Add one for a user who "
+    "needs another.",
+    "UsageAlert": "Add one to be told, by e-mail or webhook, when a budget is nearly used.",
+    "User": "Add the people who may sign in.",
+}
+"""By the names of the models."""
+
+
+@register.filter
+def when_empty(change_list: Any) -> str:
+    """Say where rows of this list come from."""
+    return WHEN_EMPTY[change_list.model.__name__]
