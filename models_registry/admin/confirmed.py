@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -57,13 +57,14 @@ class ConfirmedSteps:
 
     def take_step(self, request: HttpRequest, object_id: str, step: str) -> HttpResponse:
         """Ask whether it is meant; do it when that was confirmed."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         obj = self.get_object(request, object_id)  # type: ignore[attr-defined]
         if obj is None:
             raise Http404
         if not self.may_take_steps(request, obj):
             raise PermissionDenied
+        if request.method != "POST":
+            # A confirmation that is opened again by its address: its button is on the page.
+            return self._back_to(obj)
         chosen = next((one for one in self.list_steps(obj) if one.name == step), None)
         if chosen is None:
             self._tell(request, f"{obj} has changed meanwhile: that makes no sense any more.")

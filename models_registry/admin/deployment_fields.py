@@ -70,6 +70,7 @@ MEMORY = (
             ("cache_type_k", "cache_type_v"),
             ("weight_type", "flash_attention"),
             ("is_kv_unified", "kv_cells"),
+            "groups_prefixes",
             ("prefix_host_bytes", "prefix_disk_bytes"),
             ("use_mmap", "use_mlock"),
             "ignores_memory",

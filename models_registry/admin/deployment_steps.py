@@ -59,9 +59,18 @@ def _foretell_unload(deployment: Deployment) -> list[str]:
             "The next request loads it again.",
         ]
     return [
-        "Its replicas are stopped at once, and their memory is freed.",
-        "Requests that run or wait are cut off: drain it instead to let them end.",
+        *_foretell_stop(),
+        "Drain it instead to let all of them end.",
         *_foretell_stand_in(deployment),
+    ]
+
+
+def _foretell_stop() -> list[str]:
+    """Say what becomes of requests where replicas are stopped."""
+    return [
+        "Its replicas are stopped, and their memory is freed.",
+        "Requests that run have some seconds to end (LLAMERO_DRAIN_SECONDS of its node).",
+        "What is left of them then, and what waits, ends with an error.",
     ]
 
 
@@ -115,10 +124,7 @@ def foretell_deletion(deployment: Deployment) -> list[str]:
     """Say what clients get afterwards."""
     lines = []
     if deployment.enabled:
-        lines = [
-            "Its replicas are stopped at once, and their memory is freed.",
-            "Requests that run or wait are cut off: drain it first to let them end.",
-        ]
+        lines = [*_foretell_stop(), "Drain it first to let all of them end."]
     # Without any deployment a model is not published, and nobody answers in its place.
     others = Deployment.objects.filter(model=deployment.model_id).exclude(pk=deployment.pk)
     model = deployment.model

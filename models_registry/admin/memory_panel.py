@@ -17,7 +17,7 @@ _PARTS = (
     ("cache_bytes", "Contexts of all slots"),
     ("compute_bytes", "Buffers of a step"),
     ("other_bytes", "Process and vocabulary"),
-    ("spare_bytes", "Cold prefixes and log-probabilities of prompts, at most"),
+    ("spare_bytes", "Cold and shared prefixes, log-probabilities of prompts, at most"),
 )
 
 

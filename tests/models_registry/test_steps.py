@@ -40,7 +40,7 @@ def test_a_step_is_asked_back_first(admin_client: Client) -> None:
 
     page = take(admin_client, deployment, "unload", is_confirmed=False)
 
-    assert "Requests that run or wait are cut off" in page.text
+    assert "Requests that run have some seconds to end" in page.text
     assert "Nothing else serves tiny" in page.text
     deployment.refresh_from_db()
     assert deployment.enabled
@@ -50,7 +50,8 @@ def test_a_step_is_no_link(admin_client: Client) -> None:
     deployment = make_deployment(make_model(), state=DeploymentState.READY)
     url = reverse("admin:models_registry_deployment_step", args=[deployment.pk, "unload"])
 
-    assert admin_client.get(url).status_code == 405
+    page = reverse("admin:models_registry_deployment_change", args=[deployment.pk])
+    assert admin_client.get(url)["Location"] == page
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get())
     assert strict.post(url, {"confirmed": "yes"}).status_code == 403

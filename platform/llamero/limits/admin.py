@@ -4,7 +4,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.formats import localize
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from unfold.admin import ModelAdmin, StackedInline
 from unfold.decorators import display
 
@@ -13,6 +17,7 @@ import llamero.accounts.admin  # noqa: F401
 import models_registry.admin  # noqa: F401
 from llamero.accounts.models import ApiKey, Team
 from llamero.accounts.targets import TARGETS
+from llamero.limits.left import read_left
 from llamero.limits.models import LimitSet
 from models_registry.models import Model
 
@@ -26,6 +31,7 @@ _BUDGETS = (
     ("tokens_per_day", "tokens_per_month"),
     ("money_per_day", "money_per_month"),
     "time_zone",
+    "left",
 )
 _FIELDSETS = (
     (None, {"fields": _RATES}),
@@ -41,10 +47,23 @@ SHOWN = (
 )
 
 
-class LimitsInline(StackedInline):  # type: ignore[misc]
+class ShowsLeft:
+    """Shows beside limits what is left of their budgets: a mixin for the admin."""
+
+    @display(description="What is left")  # type: ignore[untyped-decorator]
+    def left(self, limits: LimitSet) -> SafeString | str:
+        """Show each budget; the last seconds are not in it yet."""
+        lines = read_left(Q(pk=limits.pk)) if limits.pk else ()
+        words = "{}: {} ({} % used), until {}"
+        shown = ((one.name, one.words, one.percent_used, localize(one.ends)) for one in lines)
+        return format_html_join(mark_safe("<br>"), words, shown) or "No budget is set."
+
+
+class LimitsInline(ShowsLeft, StackedInline):  # type: ignore[misc]
     """The limits of what a page is about."""
 
     model = LimitSet
+    readonly_fields = ("left",)
     fieldsets = _FIELDSETS
     extra = 0
     max_num = 1
@@ -87,7 +106,7 @@ for _model, _inline in _PAGES.items():
 
 
 @admin.register(LimitSet)
-class LimitSetAdmin(ModelAdmin):  # type: ignore[misc]
+class LimitSetAdmin(ShowsLeft, ModelAdmin):  # type: ignore[misc]
     """All limits there are; those of all together are made here."""
 
     list_display = ("target", *SHOWN, "updated_at")
@@ -112,4 +131,4 @@ class LimitSetAdmin(ModelAdmin):  # type: ignore[misc]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Leave limits with whose they are."""
-        return TARGETS if obj else ()
+        return ("left", *TARGETS) if obj else ("left",)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from django.db.models import Q
+
 from inference.relay.limits import Period, Window
 from llamero.accounts.targets import TARGETS
 from llamero.limits.models import LimitSet
@@ -19,7 +21,12 @@ _BUDGETS = {
 
 def list_budgets(now: datetime) -> list[Budget]:
     """Give all budgets with their windows of now: ``settings.BUDGETS``; one query."""
-    found = LimitSet.objects.select_related(*TARGETS)
+    return list_budgets_of(Q(), now)
+
+
+def list_budgets_of(meant: Q, now: datetime) -> list[Budget]:
+    """Give the budgets of some limits with their windows of now; one query."""
+    found = LimitSet.objects.filter(meant).select_related(*TARGETS)
     return [budget for limits in found for budget in _budgets_of(limits, now)]
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.utils import timezone
 
+from llamero.limits.left import BudgetLeft, read_left
 from llamero.usage.reports import Group, Period, read_report, total_of
 from llamero.usage.selectors import HOUR, Subject
 from llamero.usage.shown import ShownLine, show_lines
@@ -30,3 +32,9 @@ def read_own_usage(user: User) -> OwnUsage:
     models = read_report(period, (Group.MODEL,), subject)
     keys = read_report(period, (Group.KEY,), subject)
     return OwnUsage(show_lines(total_of(models))[0], show_lines(models), show_lines(keys))
+
+
+def read_own_budgets(user: User) -> Sequence[BudgetLeft]:
+    """Read what is left to somebody: of their own budgets, their keys' and their teams'."""
+    teams = user.memberships.values("team")  # type: ignore[attr-defined]
+    return read_left(Q(user=user) | Q(key__user=user) | Q(team__in=teams))

@@ -26,7 +26,7 @@ from llamero.console.access import strict_page
 from llamero.people.first_call import describe_first_call
 from llamero.people.forms import OwnKeyForm, OwnRotationForm, SignInForm
 from llamero.people.own_keys import find_own_key, list_own_keys, make_own_key, room_for_keys
-from llamero.people.usage import DAYS, read_own_usage
+from llamero.people.usage import DAYS, read_own_budgets, read_own_usage
 
 SIGN_IN = reverse_lazy("people:sign-in")
 signed_in = login_required(login_url=SIGN_IN)
@@ -125,6 +125,7 @@ def _show(request: HttpRequest, form: Form | None = None, problem: str = "") -> 
         "form": form or OwnKeyForm(user=user),
         "rotation_form": OwnRotationForm(auto_id=False),
         "usage": read_own_usage(user),
+        "budgets": read_own_budgets(user),
         "days": DAYS,
         "first_call": describe_first_call(request),
         "problem": problem,

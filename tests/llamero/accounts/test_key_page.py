@@ -44,7 +44,7 @@ def test_a_key_is_disabled_enabled_and_revoked_on_its_page(browser: Client, key:
     ):
         assert step_url(key, step) in page_of(browser, key)
         before = ApiKey.objects.get().state
-        assert browser.get(step_url(key, step)).status_code == 405
+        assert browser.get(step_url(key, step)).status_code == 302
         assert "Leave it as it is" in browser.post(step_url(key, step)).content.decode()
         assert ApiKey.objects.get().state == before
         assert browser.post(step_url(key, step), {"confirmed": "yes"}).status_code == 302

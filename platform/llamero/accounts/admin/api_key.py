@@ -3,11 +3,13 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from unfold.decorators import action, display
@@ -47,7 +49,6 @@ class ApiKeyAdmin(StepsAboveForm, TeamRightsMixin):
     filter_horizontal = ("allowed_models",)
     list_select_related = ("user", "team", "issuer")
     actions = ("revoke", "disable", "enable")
-    actions_detail = ("rotate",)
     change_form_outer_before_template = "accounts/api_key_top.html"
     delete_confirmation_template = "accounts/api_key_delete.html"
     delete_selected_confirmation_template = "accounts/api_keys_delete.html"
@@ -175,13 +176,20 @@ class ApiKeyAdmin(StepsAboveForm, TeamRightsMixin):
         issued: IssuedKey = request.issued_key  # type: ignore[attr-defined]
         return self._show_once(request, issued, "API key created")
 
-    @action(description="Rotate", permissions=["change"])  # type: ignore[untyped-decorator]
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that rotates a key."""
+        view = self.admin_site.admin_view(self.rotate)
+        urls: list[URLPattern] = super().get_urls()
+        return [path("<path:object_id>/rotate/", view, name="accounts_apikey_rotate"), *urls]
+
     @sensitive_variables("issued")
     def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for how long the old key should work; then show the new one, this once."""
         key = self.get_object(request, object_id)
         if key is None or key.issuer_id is not None:
             raise Http404
+        if not self.has_change_permission(request, key):
+            raise PermissionDenied
         form = RotationForm(request.POST if request.method == "POST" else None)
         if form.is_valid():
             try:

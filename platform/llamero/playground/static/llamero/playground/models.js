@@ -57,7 +57,7 @@ export class ModelPicker {
     this.#key = `llamero.playground.${name}`;
     this.#wanted = this.#recall();
     this.#parts = Object.fromEntries(
-      ["state", "state-text", "facts", "reason"].map((part) => [part, document.getElementById(`${name}-${part}`)]),
+      ["state", "state-text", "facts", "reason", "none"].map((part) => [part, document.getElementById(`${name}-${part}`)]),
     );
     this.#select.addEventListener("change", () => {
       this.#remember(this.#select.value);
@@ -108,7 +108,11 @@ export class ModelPicker {
   #show() {
     const model = this.chosen;
     this.#parts.state.dataset.state = model?.state ?? "unknown";
-    this.#parts["state-text"].textContent = model ? (STATE_WORDS[model.state] ?? model.state) : this.#isKnown ? this.#select.dataset.none : "…";
+    const isNoneDeployed = this.#isKnown && !model;
+    this.#parts["state-text"].textContent = model ? (STATE_WORDS[model.state] ?? model.state) : isNoneDeployed ? "None is deployed" : "…";
+    // The second model of a comparison leaves this to the first.
+    if (this.#parts.none) this.#parts.none.hidden = !isNoneDeployed;
+    this.#select.disabled = isNoneDeployed;
     this.#parts.facts.textContent = model ? model.facts.join(" · ") : "";
     this.#parts.reason.textContent = model?.reason ?? "";
     this.#parts.reason.hidden = !model?.reason;
