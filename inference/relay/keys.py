@@ -139,6 +139,11 @@ def cancelled_key(replica: str) -> str:
     return PREFIXES["CANCELLED"] + replica
 
 
+def counter_key(name: str) -> str:
+    """Name the count of a limit, by its kind and whose it is: ``spent:key:7:day:UTC``."""
+    return PREFIXES["COUNTER"] + name
+
+
 def text_key(deployment: str) -> str:
     """Name the list of a deployment's questions about text."""
     return PREFIXES["TEXT"] + deployment

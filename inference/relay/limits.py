@@ -4,7 +4,7 @@ The script that takes a request in also takes what it needs, of all limits or of
 ``lua/limits.lua``.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.relay import keys
+from inference.relay.connect import SyncRedis
 
 MAX_TRIES = 5
 _encoder = msgspec.json.Encoder()
@@ -96,13 +98,19 @@ class Counter:
     revision: int = 0
     prices: Prices = FREE
 
+    @property
+    def name(self) -> str:
+        """Whose it is, and of a budget for what."""
+        if self.window is None:
+            return self.subject
+        return f"{self.subject}:{self.window.period}:{self.window.zone}"
+
     def row_at(self, time: float) -> dict[str, Any]:
         """Give the form that the scripts read."""
-        row = {"kind": self.kind, "name": self.subject, "bound": self.bound}
+        row: dict[str, Any] = {"kind": self.kind, "name": self.name, "bound": self.bound}
         if self.kind in _COUNTING_OLDER_JOBS:
             row["revision"] = self.revision
         if self.window is not None:
-            row["name"] = f"{self.subject}:{self.window.period}:{self.window.zone}"
             row["from"], row["to"] = self.window.around(time)
         if self.kind is CounterKind.MONEY:
             row |= self.prices._asdict()
@@ -263,6 +271,21 @@ class Metering:
             used = await self._read_spent(counter, begins)
             row = _encoder.encode(counter.row_at(time))
             await self._run("restore", (row, known, used))
+
+
+def read_refused(redis: SyncRedis, budgets: Mapping[str, int]) -> set[str]:
+    """Tell which budgets, by the names of their counters, have refused a request in a window.
+
+    They are given with the beginnings of their windows.
+    """
+    if not budgets:
+        return set()
+    with redis.pipeline(transaction=False) as pipeline:
+        for name in budgets:
+            pipeline.hmget(keys.counter_key(name), "from", "refused")
+        found = pipeline.execute()
+    pairs = zip(budgets.items(), found, strict=True)
+    return {name for (name, begins), (since, told) in pairs if told and int(since) == begins}
 
 
 def _read(meter: Meter, states: Sequence[int]) -> tuple[Reading, ...]:

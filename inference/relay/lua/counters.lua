@@ -80,24 +80,30 @@ function minute.reset(counter, time)
   return counter.last and counter.last + MINUTE_SECONDS - time or 0
 end
 
--- A budget is a hash: since when it counts, the run of the server and the revision of the limit
--- that it counts for, what is used, and what jobs hold that have not ended.
+-- A budget is a hash: its window, the run of the server and the revision of the limit that it counts
+-- for, what is used, what jobs hold that have not ended, and whether a request was refused for it. A
+-- job counts in the window that it ends in, as in the ledger: what is held goes from window to window,
+-- 'kept' is since when, and what ended late, before the next window was begun, the ledger tells.
 local budget = {}
 
 function budget.begin(counter, run, used)
-  redis.call('HSET', counter.key, 'from', counter.from, 'run', run, 'revision', counter.revision,
-    'used', used, 'held', 0)
+  redis.call('HSET', counter.key, 'from', counter.from, 'to', counter.to, 'run', run, 'revision',
+    counter.revision, 'used', used, 'held', exact(counter.held), 'kept', counter.kept)
+  redis.call('HDEL', counter.key, 'refused', 'late')
   redis.call('EXPIREAT', counter.key, counter.to + BUDGET_RETENTION)
-  counter.since, counter.used, counter.held, counter.known = counter.from, 0, 0, '0'
+  counter.since, counter.used, counter.known = counter.from, 0, '0'
 end
 
 -- See what is used and held, since when, and what is known of that: ``used`` is nil where only the
 -- ledger can tell. What jobs take and use meanwhile counts already.
 function budget.read(counter, run)
-  local fields = redis.call('HMGET', counter.key, 'from', 'run', 'revision', 'used', 'held')
-  counter.since, counter.held, counter.known = tonumber(fields[1]), tonumber(fields[5]), fields[4]
+  local fields = redis.call('HMGET', counter.key, 'from', 'run', 'revision', 'used', 'held', 'kept',
+    'late')
+  counter.since, counter.known = tonumber(fields[1]), fields[4]
+  counter.held, counter.kept = tonumber(fields[5] or 0), tonumber(fields[6] or fields[1] or counter.from)
   local is_old = not counter.since or counter.since < counter.from
-  if fields[2] ~= run or tonumber(fields[3]) < counter.revision then
+  local is_crossed = is_old and (counter.held > 0 or fields[7])
+  if fields[2] ~= run or tonumber(fields[3]) < counter.revision or is_crossed then
     if is_old then budget.begin(counter, UNKNOWN_RUN, 0) end
     counter.used = nil
   elseif is_old then
@@ -109,16 +115,19 @@ end
 
 -- Set what the ledger says is used; not where that has changed since somebody asked it.
 function budget.restore(counter, run, known, used)
-  local fields = redis.call('HMGET', counter.key, 'from', 'used', 'held')
+  local fields = redis.call('HMGET', counter.key, 'from', 'used', 'held', 'kept')
   if fields[2] ~= known or tonumber(fields[1]) > counter.from then return end
+  counter.held, counter.kept = tonumber(fields[3]), tonumber(fields[4] or fields[1])
   budget.begin(counter, run, used)
-  if tonumber(fields[1]) == counter.from then redis.call('HSET', counter.key, 'held', fields[3]) end
 end
 
-function budget.settle(key, from, held, used)
-  if tonumber(redis.call('HGET', key, 'from')) ~= from then return end
+function budget.settle(key, since, held, used)
+  local fields = redis.call('HMGET', key, 'from', 'to', 'kept')
+  local kept = tonumber(fields[3] or fields[1])
+  if not kept or since < kept then return end
   redis.call('HINCRBY', key, 'held', exact(-held))
   redis.call('HINCRBY', key, 'used', exact(used))
+  if fields[2] and now() >= tonumber(fields[2]) then redis.call('HSET', key, 'late', 1) end
 end
 
 -- What is open or queued is a sorted set of names, each until it must have ended. What was not let go

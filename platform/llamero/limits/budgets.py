@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.db.models import Q
 
-from inference.relay.limits import Period, Window
+from inference.relay.limits import Counter, CounterKind, Period, Window
 from llamero.accounts.targets import TARGETS
 from llamero.limits.models import LimitSet
 from llamero.usage.budgets import Budget, Measure
@@ -17,6 +17,7 @@ _BUDGETS = {
     "money_per_day": (Measure.MONEY, Period.DAY),
     "money_per_month": (Measure.MONEY, Period.MONTH),
 }
+_KINDS = {Measure.TOKENS: CounterKind.SPENT_TOKENS, Measure.MONEY: CounterKind.MONEY}
 
 
 def list_budgets(now: datetime) -> list[Budget]:
@@ -34,7 +35,9 @@ def _budgets_of(limits: LimitSet, now: datetime) -> Iterator[Budget]:
     for name, (measure, period) in _BUDGETS.items():
         amount = getattr(limits, name)
         if amount is not None:
-            begins, ends = Window(period, limits.time_zone).around(now.timestamp())
+            window = Window(period, limits.time_zone)
+            begins, ends = window.around(now.timestamp())
+            kind = _KINDS[measure]
             yield Budget(
                 subject=limits.subject,
                 owner=limits.shown_target,
@@ -43,4 +46,5 @@ def _budgets_of(limits: LimitSet, now: datetime) -> Iterator[Budget]:
                 amount=Decimal(amount),
                 begins=datetime.fromtimestamp(begins, UTC),
                 ends=datetime.fromtimestamp(ends, UTC),
+                counter=f"{kind}:{Counter(kind, limits.subject, 0, window).name}",
             )

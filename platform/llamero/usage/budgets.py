@@ -20,7 +20,8 @@ class Measure(StrEnum):
 class Budget:
     """How much may be used in a window. ``subject`` is whose it is: ``key:7``, or ``all``.
 
-    ``period`` (day, month) tells it from others of the same subject and measure.
+    ``period`` (day, month) tells it from others of the same subject and measure. The broker knows
+    it as ``counter``.
     """
 
     subject: str
@@ -30,6 +31,7 @@ class Budget:
     amount: Decimal
     begins: datetime
     ends: datetime
+    counter: str
 
     @property
     def name(self) -> str:

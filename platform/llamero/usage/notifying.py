@@ -67,10 +67,14 @@ def _send_email(notice: AlertNotice) -> None:
     if notice.alert.hindrance:
         raise NotSent(notice.alert.hindrance)
     told = notice.message
-    subject = f"{told['share_percent']} % of a budget is used: {told['owner']}"
+    has_refused = told.get("has_refused", False)
+    share = f"{told['share_percent']} % of a budget is used"
+    what = "Too little is left of a budget" if has_refused else share
+    subject = f"{what}: {told['owner']}"
     lines = (
         f"{told['used']} of {told['budget']} {told['measure']} are used,",
         f"which {told['owner']} may use in a {told['period']}.",
+        *(("A request was refused, for which too little is left.",) if has_refused else ()),
         f"The budget begins anew at {told['window_ends']}.",
         f"This is the alert “{told['alert']}”.",
     )

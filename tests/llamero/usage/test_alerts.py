@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from llamero.egress import FetchFailed
 from llamero.limits.models import LimitSet
-from llamero.usage import notifying
+from llamero.usage import alerting, notifying
 from llamero.usage.alerting import AlertWatch, note_shares
 from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from llamero.usage.notifying import MAX_TRIES, send_notices
@@ -75,6 +75,42 @@ def test_each_share_is_told_once_in_a_window():
     assert notices() == [("email", 50), ("email", 100), ("email", 50)]
 
 
+def test_a_budget_of_another_amount_is_another():
+    limits = LimitSet.objects.create(tokens_per_day=1000)
+    make_alert()
+    use(1000)
+    note_shares(LATER)
+    for amount in (1500, 4000, 1500):
+        limits.tokens_per_day = amount
+        limits.save()
+        for _ in range(2):
+            note_shares(LATER)
+    assert notices() == [("email", 100), ("email", 50)]
+    use(3000)
+    limits.tokens_per_day = 4000
+    limits.save()
+    note_shares(LATER)
+    assert notices()[2:] == [("email", 100)]
+
+
+def test_all_is_used_where_a_request_did_not_fit_in_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    LimitSet.objects.create(tokens_per_day=1000)
+    make_alert(shares=[90, 100, 110])
+    use(899)
+    refused = {"spent:all:day:UTC"}
+    monkeypatch.setattr(alerting, "read_refused", lambda _, found: refused & set(found))
+    for _ in range(2):
+        note_shares(LATER, redis=object())  # type: ignore[arg-type]
+    assert notices() == [("email", 100)]
+    assert AlertNotice.objects.get().message["used"] == "899"
+    send_notices(timezone.now())
+    [message] = mail.outbox
+    assert message.subject == "Too little is left of a budget: all together"
+    assert "A request was refused" in message.body
+
+
 def test_lower_shares_are_not_told_behind_a_higher_one():
     LimitSet.objects.create(tokens_per_day=1000)
     make_alert()
@@ -129,7 +165,7 @@ def test_many_budgets_need_no_more_queries_than_a_few(admin_user, django_assert_
     for user in users:
         used = user.pk % 7 * 20 + 5
         share = 100 if used >= 100 else 50 if used >= 50 else None
-        assert shares.get(f"user:{user.pk} tokens day") == share
+        assert shares.get(f"user:{user.pk} tokens day 100") == share
 
 
 def test_recipients_are_written_to_once():
