@@ -146,20 +146,30 @@ class Deployment(ProfileColumns, RequestDefaultColumns):
 
     def clean(self) -> None:
         """Check what no single field can: each against the others, and against the model."""
+        kind, version = (self.kind, self.version) if self.model_id else (None, None)
+        if errors := self.find_conflicts(kind, version):
+            raise ValidationError(errors)
+
+    def find_conflicts(
+        self, kind: ModelKind | None, version: ModelVersion | None
+    ) -> dict[str, str]:
+        """Give the fields that cannot be so with a model and a version, which may be to come.
+
+        Without a kind nothing is known of the model.
+        """
         errors: dict[str, str] = {}
         if exceeds(self.min_replicas, self.max_replicas):
             errors["min_replicas"] = f"Cannot be more than the maximum, {self.max_replicas}."
-        if self.model_id:
-            errors |= find_contradictions(self, self.kind)
-            errors |= find_idle_defaults(self, self.kind)
-            errors |= self._find_version_errors()
-        if errors:
-            raise ValidationError(errors)
+        if kind is not None:
+            errors |= find_contradictions(self, kind)
+            errors |= find_idle_defaults(self, kind)
+            errors |= self._find_version_errors(version)
+        return errors
 
-    def _find_version_errors(self) -> dict[str, str]:
-        """Check the pinned version, the draft, and the profile against the model's header."""
+    def _find_version_errors(self, version: ModelVersion | None) -> dict[str, str]:
+        """Check the pinned version, the draft, and the profile against a version's header."""
         errors: dict[str, str] = {}
-        pinned, version = self.pinned_version, self.version
+        pinned = self.pinned_version
         if pinned is not None and pinned.model_id != self.model_id:
             errors["pinned_version"] = "This version belongs to another model."
         facts = version.facts if version else {}

@@ -91,14 +91,19 @@ def begin_import(
     summary = inspect_sources(paths)
     if not is_new_version:
         model.kind = kind or summary.kind
-    if ModelKind(model.kind).is_generative and not summary.can_generate:
-        raise ValidationError({"kind": f"A {summary.architecture} model cannot generate text."})
+    check_kind(ModelKind(model.kind), summary)
     try:
         with transaction.atomic():
             model.save()
             return add_version(model=model, facts=msgspec.to_builtins(summary))
     except IntegrityError as error:
         raise ValidationError({"slug": "This name was just taken by another import."}) from error
+
+
+def check_kind(kind: ModelKind, summary: ModelSummary) -> None:
+    """Refuse a kind that the files are not made for; raises ValidationError."""
+    if kind.is_generative and not summary.can_generate:
+        raise ValidationError({"kind": f"A {summary.architecture} model cannot generate text."})
 
 
 def withdraw_import(*, version: ModelVersion, is_new_version: bool) -> None:

@@ -35,18 +35,19 @@ def quick_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick_inspection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inspect uploads in this process: the one of its own has tests of its own."""
-
-    def inspect_here(path: Path, size_bytes: int) -> FileFacts | None:
-        with open_regular(path) as fd:
-            try:
-                return recognise_file(fd, size_bytes)
-            except GgufRejected as error:
-                if error.code == "shrank" and path.stat().st_size < size_bytes:
-                    return None
-                raise
-
     for module in (receiving, checking):
         monkeypatch.setattr(module, "inspect_file", inspect_here)
+
+
+def inspect_here(path: Path, size_bytes: int) -> FileFacts | None:
+    """Say what a file is, in this process."""
+    with open_regular(path) as fd:
+        try:
+            return recognise_file(fd, size_bytes)
+        except GgufRejected as error:
+            if error.code == "shrank" and path.stat().st_size < size_bytes:
+                return None
+            raise
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,20 @@
 """Plan what is to be done for deployments, whose settings are named as the columns are."""
 
+from copy import copy
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from llamero.apply.document import ApplyError, Mistakes, place_of
 from llamero.apply.judging import judge, set_values
+from llamero.apply.mistakes import ApplyError, Mistakes, place_of
+from llamero.apply.outlook import Outlook
 from llamero.apply.steps import Step, list_changes
 from models_registry.models import Deployment, Model
 from models_registry.models.profile import PROFILE_FIELDS
 from models_registry.models.request_defaults import REQUEST_DEFAULT_FIELDS
+from models_registry.services.defaults import default_profile
 from models_registry.services.deployments import create_deployment, restart_deployments
 
 SETTINGS = (
@@ -28,11 +31,17 @@ SETTINGS = (
 )
 
 
-def plan_deployment(settings: dict[str, Any], slug: str, place: str) -> list[Step]:
+def plan_deployment(
+    settings: dict[str, Any], slug: str, outlook: Outlook, place: str
+) -> list[Step]:
     """Plan one deployment of a model; raises ApplyError."""
-    name = str(settings["name"])
+    name = settings.get("name")
+    if not isinstance(name, str) or not name:
+        # Told when the file was read; the rest is judged nevertheless.
+        name = ""
     deployment = Deployment.objects.select_related("model").filter(slug=name).first()
-    wanted = _judge_settings(deployment or Deployment(), settings, place)
+    wanted = _judge_settings(deployment, settings | {"name": name}, place)
+    _judge_together(deployment, wanted, outlook, place)
     if deployment is None:
         run = partial(_create_deployment, slug, name, wanted, place)
         return [Step(f"deploy {slug} as {name}", place, run)]
@@ -46,8 +55,11 @@ def plan_deployment(settings: dict[str, Any], slug: str, place: str) -> list[Ste
     return [Step(words, place, partial(_change_deployment, name, wanted, place))]
 
 
-def _judge_settings(row: Deployment, settings: dict[str, Any], place: str) -> dict[str, Any]:
+def _judge_settings(
+    deployment: Deployment | None, settings: dict[str, Any], place: str
+) -> dict[str, Any]:
     mistakes = Mistakes()
+    row = deployment or Deployment()
     wanted = {key: value for key, value in settings.items() if key != "name"}
     for key in [key for key in wanted if key not in SETTINGS]:
         with mistakes.gathered():
@@ -57,9 +69,24 @@ def _judge_settings(row: Deployment, settings: dict[str, Any], place: str) -> di
         wanted = judge(row, wanted, place)
     if row.pk is None:
         with mistakes.gathered():
-            judge(row, {"slug": str(settings["name"])}, f"{place}.name", is_whole=True)
+            judge(row, {"slug": settings["name"]}, f"{place}.name", is_whole=True)
     mistakes.tell()
     return wanted
+
+
+def _judge_together(
+    deployment: Deployment | None, wanted: dict[str, Any], outlook: Outlook, place: str
+) -> None:
+    """Judge settings by each other, and by the model, as they will be."""
+    if deployment is not None:
+        trial, version = copy(deployment), deployment.pinned_version or outlook.version
+    else:
+        trial, version = Deployment(), outlook.version
+        if outlook.kind is not None:
+            set_values(trial, default_profile(Model(kind=outlook.kind), version))
+    set_values(trial, wanted)
+    if found := trial.find_conflicts(outlook.kind, version):
+        raise place_of(ValidationError(found), place)
 
 
 def _describe_unknown(key: str) -> str:
@@ -69,9 +96,10 @@ def _describe_unknown(key: str) -> str:
     # Names come last: where one is what the form calls another, it is the name that counts.
     known = labels | {name: name for name in SETTINGS}
     near = get_close_matches(_as_name(key), known, n=1, cutoff=0.7)
-    if near:
-        return f"is no setting of a deployment; did you mean {known[near[0]]}?"
-    return f"is no setting of a deployment; there are {', '.join(sorted(SETTINGS))}"
+    words = (
+        f"did you mean {known[near[0]]}?" if near else f"there are {', '.join(sorted(SETTINGS))}"
+    )
+    return f"is no setting of a deployment; {words}"
 
 
 def _as_name(text: str) -> str:

@@ -1,55 +1,20 @@
 """Read the file that says what there should be; each error names the file and the field."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-import yaml
-from django.core.exceptions import ValidationError
+
+from llamero.apply.mistakes import ApplyError, Mistakes
+from llamero.apply.shapes import read_entry
+from llamero.apply.yaml_text import read_yaml
+from models_registry.names import normalize_name
 
 MAX_FILE_BYTES = 2**20
-_PLACE = re.compile(r"(?s)(?P<words>.*) - at `\$\.?(?P<place>.*)`\Z")
-Entry = TypeVar("Entry")
 
 
-class ApplyError(Exception):
-    """What is wrong, and where: ``place`` is a path as models[0].deployments[1].num_slots.
-
-    ``lines`` tells each mistake apart, where several were gathered.
-    """
-
-    def __init__(self, place: str, words: str) -> None:
-        line = f"{place}: {words}" if place else words
-        super().__init__(line)
-        self.lines = [line]
-
-
-class Mistakes:
-    """Gathers what is wrong, so that a file can be mended in one go."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    @contextmanager
-    def gathered(self) -> Iterator[None]:
-        """Go on behind the block although something in it is wrong."""
-        try:
-            yield
-        except ApplyError as error:
-            self._lines += error.lines
-
-    def tell(self) -> None:
-        """Raise ApplyError with all that was gathered, if there is any."""
-        if self._lines:
-            error = ApplyError("", "\n".join(self._lines))
-            error.lines = self._lines
-            raise error
-
-
-class FileEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A file of a version: a path, a URL with its hash, or a file of a hub's repository."""
 
     path: str = ""
@@ -60,7 +25,7 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sha256: str = ""
 
 
-class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A model, the files of its current version, and its deployments with their settings."""
 
     id: str
@@ -73,7 +38,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     deployments: list[dict[str, Any]] = []
 
 
-class KeyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KeyEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A key, known by its name and whose it is. Its text never stands in a file."""
 
     name: str
@@ -85,110 +50,70 @@ class KeyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     enabled: bool = True
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a file says."""
 
     models: list[ModelEntry] = []
     keys: list[KeyEntry] = []
 
 
-class _Outline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file before its entries are read: each is, and has its mistake told, for itself."""
+def read_document(path: Path, mistakes: Mistakes) -> Document:
+    """Read and check a file as far as it goes without the database.
 
-    models: list[Any] = []
-    keys: list[Any] = []
-
-
-def read_document(path: Path) -> Document:
-    """Read and check a file as far as it goes without the database; raises ApplyError."""
+    What is wrong in its entries is noted; ApplyError is raised for what is no such file at all.
+    """
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_FILE_BYTES + 1)
+        with path.open("rb") as opened:
+            text = opened.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ApplyError("", f"cannot be read: {error.strerror}") from error
     if len(text) > MAX_FILE_BYTES:
         raise ApplyError("", "is larger than a megabyte")
-    try:
-        value = yaml.load(text, _StrictLoader)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ApplyError("", f"is no YAML: {' '.join(str(error).split())}") from error
-    outline = _convert(value or {}, _Outline, "")
-    mistakes = Mistakes()
-    models, keys = list[ModelEntry](), list[KeyEntry]()
-    for index, one in enumerate(outline.models):
-        with mistakes.gathered():
-            models.append(_convert(one, ModelEntry, f"models[{index}]"))
-    for index, one in enumerate(outline.keys):
-        with mistakes.gathered():
-            keys.append(_convert(one, KeyEntry, f"keys[{index}]"))
-    mistakes.tell()
-    document = Document(models=models, keys=keys)
-    _check(document, mistakes)
-    mistakes.tell()
+    value = read_yaml(text)
+    document = read_entry({} if value is None else value, Document, "", mistakes)
+    _check_names(document, mistakes)
+    for index, model in enumerate(document.models):
+        for number, file in enumerate(model.files):
+            with mistakes.gathered():
+                _check_file(file, f"models[{index}].files[{number}]")
     return document
 
 
-def place_of(error: ValidationError, place: str) -> ApplyError:
-    """Say where a value is wrong that Django has judged."""
-    if not hasattr(error, "error_dict"):
-        return ApplyError(place, " ".join(error.messages))
-    name, messages = next(iter(error.message_dict.items()))
-    inner = "" if name == "__all__" else f".{name}"
-    return ApplyError(f"{place}{inner}", " ".join(messages))
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Plain values alone, and no key twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Make a mapping."""
-        seen = set()
-        for key_node, _ in node.value:
-            key = key_node.value
-            if key in seen:
-                place = key_node.start_mark
-                raise yaml.MarkedYAMLError(problem=f"{key} is there twice", problem_mark=place)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def _convert(value: Any, kind: type[Entry], place: str) -> Entry:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        found = _PLACE.match(str(error))
-        inner, words = (found["place"], found["words"]) if found else ("", str(error))
-        dot = "." if place and inner and not inner.startswith("[") else ""
-        raise ApplyError(f"{place}{dot}{inner}", words) from error
-
-
-def _check(document: Document, mistakes: Mistakes) -> None:
-    with mistakes.gathered():
-        _check_once([model.id for model in document.models], "models", "id")
+def _check_names(document: Document, mistakes: Mistakes) -> None:
+    """See that no name is there twice: of what clients send, of deployments, of keys."""
+    published, deployed, keys = _Names(mistakes), _Names(mistakes), _Names(mistakes)
     for index, model in enumerate(document.models):
         place = f"models[{index}]"
+        published.add(normalize_name(model.id), f"{place}.id")
+        for number, alias in enumerate(model.aliases or ()):
+            published.add(normalize_name(alias), f"{place}.aliases[{number}]")
         for number, deployment in enumerate(model.deployments):
-            with mistakes.gathered():
-                _check_name(deployment, f"{place}.deployments[{number}].name")
-        for number, file in enumerate(model.files):
-            with mistakes.gathered():
-                _check_file(file, f"{place}.files[{number}]")
-    found = [one.get("name") for model in document.models for one in model.deployments]
-    with mistakes.gathered():
-        _check_once([str(name) for name in found if name], "models[].deployments", "name")
-    with mistakes.gathered():
-        _check_once([f"{key.user}/{key.team}/{key.name}" for key in document.keys], "keys", "name")
+            name = deployment.get("name", "")
+            if not isinstance(name, str) or not name:
+                words = "must be a text in quotes" if name else "is missing"
+                mistakes.add(f"{place}.deployments[{number}].name", words)
+            else:
+                deployed.add(name, f"{place}.deployments[{number}].name")
+    for index, key in enumerate(document.keys):
+        if key.name:
+            owner = " in ".join(one for one in (key.user, key.team) if one)
+            keys.add(f"{key.name} of {owner}", f"keys[{index}].name")
 
 
-def _check_name(deployment: dict[str, Any], place: str) -> None:
-    if not str(deployment.get("name", "")):
-        raise ApplyError(place, "is missing")
+class _Names:
+    """Names of one kind, and where each is."""
 
+    def __init__(self, mistakes: Mistakes) -> None:
+        self._mistakes = mistakes
+        self._places: dict[str, str] = {}
 
-def _check_once(names: list[str], place: str, field: str) -> None:
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise ApplyError(f"{place}[{index}].{field}", f"{name} is there twice")
+    def add(self, name: str, place: str) -> None:
+        """Note a name, or that it is there twice."""
+        if not name:
+            return
+        first = self._places.setdefault(name, place)
+        if first != place:
+            self._mistakes.add(place, f"{name} is there already, at {first}")
 
 
 def _check_file(file: FileEntry, place: str) -> None:

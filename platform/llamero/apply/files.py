@@ -7,7 +7,8 @@ from pathlib import Path
 from django.core.exceptions import ValidationError
 
 from inference.gguf.verdict import GgufRejected
-from llamero.apply.document import ApplyError, FileEntry
+from llamero.apply.document import FileEntry
+from llamero.apply.mistakes import ApplyError, Mistakes
 from models_registry.incoming.commands import import_by_command
 from models_registry.incoming.fetching.addresses import FetchRefused
 from models_registry.incoming.room import OPERATOR
@@ -33,13 +34,11 @@ class WantedFile:
 def find_wanted(files: Sequence[FileEntry], folder: Path, place: str) -> list[WantedFile]:
     """Find out what the files of an entry are; raises ApplyError. Paths start at ``folder``."""
     wanted: list[WantedFile] = []
+    mistakes = Mistakes()
     for index, file in enumerate(files):
-        try:
-            wanted += _find(file, folder)
-        except (FetchRefused, GgufRejected, OSError) as error:
-            words = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-            field = "path" if file.path else "url" if file.url else "repository"
-            raise ApplyError(f"{place}[{index}].{field}", str(words)) from error
+        with mistakes.gathered():
+            wanted += _find(file, folder, f"{place}[{index}]")
+    mistakes.tell()
     return wanted
 
 
@@ -66,7 +65,16 @@ def import_wanted(wanted: Sequence[WantedFile], wish: dict[str, object], place: 
         raise ApplyError(place, " ".join(error.messages)) from error
 
 
-def _find(file: FileEntry, folder: Path) -> list[WantedFile]:
+def _find(file: FileEntry, folder: Path, place: str) -> list[WantedFile]:
+    try:
+        return _look_at(file, folder)
+    except (FetchRefused, GgufRejected, OSError, RuntimeError) as error:
+        words = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        field = "path" if file.path else "url" if file.url else "repository"
+        raise ApplyError(f"{place}.{field}", str(words)) from error
+
+
+def _look_at(file: FileEntry, folder: Path) -> list[WantedFile]:
     if file.path:
         path = folder / Path(file.path).expanduser()
         sha256 = hash_open_file(path)

@@ -1,11 +1,13 @@
 """Judge values by the fields that take them, before anything is changed."""
 
+import math
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from llamero.apply.document import ApplyError, Mistakes
+from llamero.apply.mistakes import ApplyError, Mistakes
+from llamero.apply.shapes import check_kind
 
 
 def judge(
@@ -27,9 +29,10 @@ def judge(
 
 def _judge_value(row: models.Model, name: str, value: Any, place: str) -> Any:
     field: Any = row._meta.get_field(name)
-    if isinstance(value, bool) != isinstance(field, models.BooleanField):
-        kind = "true or false" if isinstance(field, models.BooleanField) else "no truth value"
-        raise ApplyError(place, f"must be {kind}")
+    if value is not None or not field.null:
+        check_kind(value, _kind_of(field), place)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ApplyError(place, "must be a finite number")
     try:
         return field.clean(value, row)
     except ValidationError as error:
@@ -39,6 +42,14 @@ def _judge_value(row: models.Model, name: str, value: Any, place: str) -> Any:
                 f" There are {', '.join(str(one) or 'an empty text' for one, _ in field.choices)}."
             )
         raise ApplyError(place, words) from error
+
+
+def _kind_of(field: "models.Field[Any, Any]") -> type:
+    if isinstance(field, models.BooleanField):
+        return bool
+    if isinstance(field, models.IntegerField):
+        return int
+    return float if isinstance(field, models.FloatField) else str
 
 
 def set_values(row: models.Model, wanted: dict[str, Any]) -> None:

@@ -11,7 +11,9 @@ from llamero.accounts.networks import read_networks
 from llamero.accounts.notices import announce_keys
 from llamero.accounts.scopes import Scope
 from llamero.accounts.services import issue_api_key
-from llamero.apply.document import ApplyError, KeyEntry, Mistakes, place_of
+from llamero.apply.document import KeyEntry
+from llamero.apply.judging import judge
+from llamero.apply.mistakes import ApplyError, Mistakes, place_of
 from llamero.apply.steps import Step, list_changes
 from models_registry.models import Model
 
@@ -25,6 +27,8 @@ def plan_key(entry: KeyEntry, place: str, tell: Tell, coming: frozenset[str]) ->
     networks: list[str] = []
     mistakes = Mistakes()
     with mistakes.gathered():
+        judge(ApiKey(), {"name": entry.name}, place)
+    with mistakes.gathered():
         user = _find_user(entry, place)
     with mistakes.gathered():
         team = _find_team(entry, place)
@@ -32,6 +36,8 @@ def plan_key(entry: KeyEntry, place: str, tell: Tell, coming: frozenset[str]) ->
         networks = _read_networks(entry, place)
     with mistakes.gathered():
         _check_words(entry, place, coming)
+    with mistakes.gathered():
+        _check_member(user, team, place)
     mistakes.tell()
     found = ApiKey.objects.filter(name=entry.name, user=user, team=team, revoked_at=None).first()
     if found is None:
@@ -100,6 +106,13 @@ def _find_user(entry: KeyEntry, place: str) -> User | None:
     if user is None:
         raise ApplyError(f"{place}.user", f"there is no user {entry.user}")
     return user
+
+
+def _check_member(user: User | None, team: Team | None, place: str) -> None:
+    try:
+        ApiKey(user=user, team=team).clean()
+    except ValidationError as error:
+        raise place_of(error, place) from error
 
 
 def _find_team(entry: KeyEntry, place: str) -> Team | None:

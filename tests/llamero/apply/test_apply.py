@@ -2,6 +2,7 @@
 
 import io
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from inference.gguf.summary import ModelSummary
 from llamero.accounts.models import ApiKey
+from llamero.apply import outlook
 from models_registry.models import Deployment, Model, ModelAlias, ModelVersion
 from tests.inference.gguf.builder import STRING, Draft, scalar
-from tests.models_registry.conftest import quick_inspection, quick_probe
+from tests.inference.gguf.judging import judge
+from tests.models_registry.conftest import inspect_here, quick_inspection, quick_probe
 
 __all__ = ["quick_inspection", "quick_probe"]
 
@@ -40,13 +44,20 @@ keys:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Settings) -> Path:
-    """A folder with a model beside the file, and a user."""
+def folder(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model beside the file, and a user; headers are read in this process."""
+    monkeypatch.setattr(outlook, "inspect_file", inspect_here)
+    monkeypatch.setattr(outlook, "inspect_files", inspect_all_here)
     settings.HOME = tmp_path / "home"
     settings.DISK_RESERVE_BYTES = 0
     User.objects.create_user("ada")
     Draft().write(tmp_path, "tiny.gguf")
     return tmp_path
+
+
+def inspect_all_here(paths: Sequence[Path]) -> ModelSummary:
+    """Inspect files in this process."""
+    return judge(*(path.read_bytes() for path in paths))
 
 
 def apply(folder: Path, text: str, **options: Any) -> str:
@@ -62,8 +73,8 @@ def test_everything_is_made_once(folder: Path) -> None:
     assert planned.splitlines() == [
         "would add the model tiny: tiny.gguf",
         "would describe tiny: description",
-        "would call tiny wee as well",
         "would deploy tiny as tiny",
+        "would call tiny wee as well",
         "would issue the key ci of ada",
     ]
     assert not Model.objects.exists()
@@ -90,10 +101,10 @@ def test_changes_are_told_and_made(folder: Path) -> None:
         .replace("[inference, models]", "[inference]")
     )
     assert apply(folder, changed).splitlines() == [
-        "change tiny: title 'Tiny' -> 'Wee'",
-        "call tiny small as well",
         "call tiny wee no more",
+        "change tiny: title 'Tiny' -> 'Wee'",
         "change the deployment tiny: num_slots 2 -> 4",
+        "call tiny small as well",
         "change the key ci of ada: scopes ['inference', 'models'] -> ['inference']",
     ]
     deployment = Deployment.objects.get()
@@ -141,11 +152,19 @@ def test_texts_of_keys_go_into_a_private_file(folder: Path) -> None:
         (
             "id: tiny\n    title: Tiny",
             "title: Tiny",
-            "models[0]: Object missing required field `id`",
+            "models[0].id: is missing",
         ),
-        ("title: Tiny", "title: 5", "models[0].title: Expected `str | null`, got `int`"),
+        (
+            "title: Tiny",
+            "title: 5",
+            "models[0].title: must be a text, and is a whole number: write it in quotes",
+        ),
         ("title: Tiny", "kind: magic", "models[0].kind: There is no kind 'magic'"),
-        ("title: Tiny", "tittle: Tiny", "models[0]: Object contains unknown field `tittle`"),
+        (
+            "title: Tiny",
+            "tittle: Tiny",
+            "models[0].tittle: is no field of this entry; did you mean title?",
+        ),
         ("path: tiny.gguf", "path: none.gguf", "models[0].files[0].path: Cannot open"),
         ("path: tiny.gguf", "file: a.gguf", "models[0].files[0]: must have one of"),
         ("path: tiny.gguf", "url: https://e.org/a", "models[0].files[0].sha256: is missing"),
@@ -157,7 +176,11 @@ def test_texts_of_keys_go_into_a_private_file(folder: Path) -> None:
         ("[wee]", "[wee, ../x]", "models[0].aliases[1]: "),
         ("name: tiny\n        num_slots", "num_slots", "models[0].deployments[0].name: is missing"),
         ("num_slots: 2", "num_slots: 0", "models[0].deployments[0].num_slots: Ensure"),
-        ("num_slots: 2", "num_slots: true", "models[0].deployments[0].num_slots: must be no truth"),
+        (
+            "num_slots: 2",
+            "num_slots: true",
+            "models[0].deployments[0].num_slots: must be a whole number",
+        ),
         ("num_slots: 2", "num_slots: many", "models[0].deployments[0].num_slots: "),
         ("num_slots: 2", "enabled: 1", "models[0].deployments[0].enabled: must be true or false"),
         ("num_slots: 2", "slots: 2", "models[0].deployments[0].slots: is no setting"),
@@ -167,10 +190,14 @@ def test_texts_of_keys_go_into_a_private_file(folder: Path) -> None:
         ("[inference, models]", "[everything]", "keys[0].scopes[0]: there is no scope everything"),
         ("models: [tiny]", "models: [big]", "keys[0].models[0]: there is no model big"),
         ("10.0.0.0/8", "10.0.0.1/8", "keys[0].ips: "),
-        ("keys:", "locks:", "Object contains unknown field `locks`"),
+        ("keys:", "locks:", "locks: is no field of this entry; there are keys, models"),
         ("user: ada", "user: ada\n    user: eve", "is no YAML: "),
         ("user: ada", "user: !!python/object:os.system x", "is no YAML: "),
-        ("user: ada", "secret: llm_x", "keys[0]: Object contains unknown field `secret`"),
+        (
+            "user: ada",
+            "secret: llm_x",
+            "keys[0].secret: is no field of this entry; there are enabled,",
+        ),
     ],
 )
 def test_a_mistake_has_its_place_and_changes_nothing(
@@ -187,5 +214,5 @@ def test_a_mistake_has_its_place_and_changes_nothing(
 def test_a_bad_file_is_told_with_its_place(folder: Path) -> None:
     (folder / "tiny.gguf").write_bytes(b"<html>")
     with pytest.raises(CommandError, match=r"models\[0\]\.files: .*web page"):
-        apply(folder, GOOD)
+        apply(folder, GOOD, dry_run=True)
     assert not Model.objects.exists()

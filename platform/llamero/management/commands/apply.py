@@ -7,8 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from llamero.apply.document import ApplyError, Document, Mistakes, read_document
+from llamero.apply.aliases import plan_additions, plan_removals
+from llamero.apply.document import Document, read_document
 from llamero.apply.keys import plan_key
+from llamero.apply.mistakes import ApplyError, Mistakes
 from llamero.apply.models import plan_model
 from llamero.apply.steps import Step
 from models_registry.names import normalize_name
@@ -34,7 +36,9 @@ class Command(BaseCommand):
         path: Path = options["file"]
         self.keys_file: Path | None = options["keys_file"]
         try:
-            steps = self._plan(read_document(path), path.resolve().parent)
+            mistakes = Mistakes()
+            document = read_document(path, mistakes)
+            steps = self._plan(document, path.resolve().parent, mistakes)
             for step in steps:
                 self.stdout.write(f"{'would ' if options['dry_run'] else ''}{step.words}")
                 if not options["dry_run"]:
@@ -45,12 +49,13 @@ class Command(BaseCommand):
         if not steps:
             self.stdout.write("everything is as the file says")
 
-    def _plan(self, document: Document, folder: Path) -> list[Step]:
-        steps: list[Step] = []
-        mistakes = Mistakes()
+    def _plan(self, document: Document, folder: Path, mistakes: Mistakes) -> list[Step]:
+        steps = plan_removals(document.models)
         for index, model in enumerate(document.models):
             with mistakes.gathered():
                 steps += plan_model(model, f"models[{index}]", folder)
+        with mistakes.gathered():
+            steps += plan_additions(document.models)
         coming = frozenset(normalize_name(model.id) for model in document.models)
         for index, key in enumerate(document.keys):
             with mistakes.gathered():
