@@ -56,6 +56,19 @@ def test_what_was_made_is_told_as_json(ada: User, team: Team) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\x00b", "a\x1b[31m", "\ud800", "a\u2028b"])
+def test_a_name_is_one_line(ada: User, name: str) -> None:
+    with pytest.raises(CommandError, match="--name: Must be one line"):
+        run("--name", name, "--user", "ada")
+
+
+@pytest.mark.parametrize("option", ["--user", "--team"])
+def test_an_empty_owner_is_not_the_admin(ada: User, option: str) -> None:
+    User.objects.create_superuser("root")
+    with pytest.raises(CommandError, match="named ''"):
+        run("--name", "ci", option, "")
+
+
 def test_without_an_owner_it_is_the_first_admins(ada: User) -> None:
     with pytest.raises(CommandError, match="no admin yet"):
         run("--name=ci")

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from unicodedata import category
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -13,6 +14,10 @@ from llamero.accounts.models.team import Membership, Team
 from llamero.accounts.models.token_issuer import TokenIssuer
 from llamero.accounts.networks import MAX_NETWORKS, read_networks
 from llamero.accounts.scopes import NEVER_BY_DEFAULT, Scope
+
+
+# Control characters, halves of characters, and what begins a line: names stand in logs and mails.
+_UNWRITABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 class KeyState(models.TextChoices):
@@ -188,7 +193,9 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.shown_prefix})"
 
     def clean(self) -> None:
-        """Refuse a key of a team for somebody who is no member of it."""
+        """Refuse a name of several lines, and a key of a team for somebody who is no member of it."""
+        if any(category(one) in _UNWRITABLE for one in self.name):
+            raise ValidationError({"name": "Must be one line of text, without control characters."})
         if self.user is None or self.team is None or self.issuer_id is not None:
             return
         if not Membership.objects.filter(team=self.team, user=self.user).exists():

@@ -86,8 +86,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the names, issue, print."""
-        team = _find_team(options["team"]) if options["team"] else None
-        if options["user"]:
+        # An empty name is a mistake, as of a variable that is not set: it must not mean the admin.
+        team = None if options["team"] is None else _find_team(options["team"])
+        if options["user"] is not None:
             user: User | None = _find_user(options["user"])
         else:
             user = None if team else _find_first_admin()
