@@ -15,7 +15,6 @@ from llamero.accounts.models.token_issuer import TokenIssuer
 from llamero.accounts.networks import MAX_NETWORKS, read_networks
 from llamero.accounts.scopes import NEVER_BY_DEFAULT, Scope
 
-
 # Control characters, halves of characters, and what begins a line: names stand in logs and mails.
 _UNWRITABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
@@ -193,7 +192,7 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.shown_prefix})"
 
     def clean(self) -> None:
-        """Refuse a name of several lines, and a key of a team for somebody who is no member of it."""
+        """Refuse a name of several lines, and a team's key for somebody who is no member."""
         if any(category(one) in _UNWRITABLE for one in self.name):
             raise ValidationError({"name": "Must be one line of text, without control characters."})
         if self.user is None or self.team is None or self.issuer_id is not None:
