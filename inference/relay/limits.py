@@ -273,10 +273,10 @@ class Metering:
             await self._run("restore", (row, known, used))
 
 
-def read_refused(redis: SyncRedis, budgets: Mapping[str, int]) -> set[str]:
+def read_refused(redis: SyncRedis, budgets: Mapping[str, tuple[int, int]]) -> set[str]:
     """Tell which budgets, by the names of their counters, have refused a request in a window.
 
-    They are given with the beginnings of their windows.
+    They are given with the beginnings of their windows, and the revisions of their limits.
     """
     if not budgets:
         return set()
@@ -284,8 +284,8 @@ def read_refused(redis: SyncRedis, budgets: Mapping[str, int]) -> set[str]:
         for name in budgets:
             pipeline.hmget(keys.counter_key(name), "from", "refused")
         found = pipeline.execute()
-    pairs = zip(budgets.items(), found, strict=True)
-    return {name for (name, begins), (since, told) in pairs if told and int(since) == begins}
+    now = zip(budgets.items(), found, strict=True)
+    return {name for (name, one), told in now if None not in told and one == tuple(map(int, told))}
 
 
 def _read(meter: Meter, states: Sequence[int]) -> tuple[Reading, ...]:

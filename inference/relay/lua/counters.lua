@@ -81,7 +81,7 @@ function minute.reset(counter, time)
 end
 
 -- A budget is a hash: its window, the run of the server and the revision of the limit that it counts
--- for, what is used, what jobs hold that have not ended, and whether a request was refused for it. A
+-- for, what is used, what jobs hold that have not ended, and at which revision one was refused. A
 -- job counts in the window that it ends in, as in the ledger: what is held goes from window to window,
 -- 'kept' is since when, and what ended late, before the next window was begun, the ledger tells.
 local budget = {}

@@ -92,7 +92,7 @@ local function look(counter, meter, moment)
     -- What others hold may be given back at any time.
     counter.is_passing = not counter.to or counter.used + least <= counter.bound
     counter.wait = counter.is_passing and moment.pace or counter.reset
-    if not counter.is_passing then redis.call('HSET', counter.key, 'refused', 1) end
+    if not counter.is_passing then redis.call('HSET', counter.key, 'refused', counter.revision) end
   end
 end
 

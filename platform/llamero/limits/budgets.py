@@ -47,4 +47,5 @@ def _budgets_of(limits: LimitSet, now: datetime) -> Iterator[Budget]:
                 begins=datetime.fromtimestamp(begins, UTC),
                 ends=datetime.fromtimestamp(ends, UTC),
                 counter=f"{kind}:{Counter(kind, limits.subject, 0, window).name}",
+                revision=limits.revision,
             )

@@ -77,8 +77,8 @@ def note_shares(now: datetime, redis: SyncRedis | None = None) -> None:
 
 
 def _read_refused(redis: SyncRedis, budgets: Iterable[Budget]) -> set[str]:
-    begins = {budget.counter: int(budget.begins.timestamp()) for budget in budgets}
-    return read_refused(redis, begins)
+    now = {one.counter: (int(one.begins.timestamp()), one.revision) for one in budgets}
+    return read_refused(redis, now)
 
 
 def _notices_of(alert: UsageAlert, budget: Budget, state: _State) -> Iterator[AlertNotice]:

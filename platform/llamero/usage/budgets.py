@@ -21,7 +21,7 @@ class Budget:
     """How much may be used in a window. ``subject`` is whose it is: ``key:7``, or ``all``.
 
     ``period`` (day, month) tells it from others of the same subject and measure. The broker knows
-    it as ``counter``.
+    it as ``counter``, and its changes by ``revision``.
     """
 
     subject: str
@@ -32,6 +32,7 @@ class Budget:
     begins: datetime
     ends: datetime
     counter: str
+    revision: int
 
     @property
     def name(self) -> str:

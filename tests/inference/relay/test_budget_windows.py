@@ -121,11 +121,12 @@ async def test_a_refusal_is_noted_until_the_day_ends(client, gateway, jobs, ledg
     begins = limit.window.around(time.time())[0]
     name = "spent:key:1:day:UTC"
     # What runs may give something back.
-    assert read_refused(client, {name: begins}) == set()
+    assert read_refused(client, {name: (begins, 0)}) == set()
     jobs.take("chat-1")
     end(client, job, 40)
     await refusal_of(gateway, limit, max_tokens=20)
-    assert read_refused(client, {name: begins, "spent:key:2:day:UTC": begins}) == {name}
-    assert read_refused(client, {name: begins + 86400}) == set()
+    assert read_refused(client, {name: (begins, 0), "spent:key:2:day:UTC": (begins, 0)}) == {name}
+    assert read_refused(client, {name: (begins + 86400, 0)}) == set()
+    assert read_refused(client, {name: (begins, 1)}) == set()
     await ask(gateway, of_day(time.time()))
-    assert read_refused(client, {name: begins}) == set()
+    assert read_refused(client, {name: (begins, 0)}) == set()

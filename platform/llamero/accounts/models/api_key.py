@@ -194,7 +194,8 @@ class ApiKey(models.Model):
     def clean(self) -> None:
         """Refuse a name of several lines, and a team's key for somebody who is no member."""
         if any(category(one) in _UNWRITABLE for one in self.name):
-            raise ValidationError({"name": "Must be one line of text, without control characters."})
+            why = "Must be one line of text, without control characters."
+            raise ValidationError({"name": why})
         if self.user is None or self.team is None or self.issuer_id is not None:
             return
         if not Membership.objects.filter(team=self.team, user=self.user).exists():
