@@ -72,7 +72,7 @@ def load_backend(path: str, profile: RuntimeProfile) -> Backend:
     """Load a model, or the fake."""
     if path.startswith("fake:"):
         return fake_from_path(path, profile)
-    from inference.backend.llama import LlamaBackend
+    from inference.backend.grouped import open_backend
     from inference.backend.llama_model import load_model
 
     spec = ReplicaSpec(
@@ -84,7 +84,7 @@ def load_backend(path: str, profile: RuntimeProfile) -> Backend:
         sha256=("",),
         profile=profile,
     )
-    return LlamaBackend(load_model(spec, lambda _: None), profile)
+    return open_backend(load_model(spec, lambda _: None), profile)
 
 
 def make_jobs(

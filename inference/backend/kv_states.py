@@ -54,6 +54,12 @@ class KvStates:
         state = self._save_once(source)
         return self.restore(target, state, num_tokens) if state else self.keep(target, 0)
 
+    def share(self, source: int, target: int, num_tokens: int) -> None:
+        """Have a sequence use the cells of another for their first tokens, which are the same."""
+        self._forget_saved(target)
+        llama_cpp.llama_memory_seq_rm(self._memory, target, 0, num_tokens)
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, 0, num_tokens)
+
     def save(self, seq_id: int, max_bytes: int) -> memoryview | None:
         """Copy the state of a sequence out; None where it is too large or llama.cpp refuses."""
         if self._saved and self._saved[0] == seq_id:

@@ -79,6 +79,13 @@ class LlamaBackend:
         """Replace a sequence by the first tokens of another; returns how many it holds now."""
         return self._states.copy(source, target, num_tokens)
 
+    def share_prefix(self, source: int, target: int, num_tokens: int) -> None:
+        """Have a sequence use another's cells for the tokens with which both begin.
+
+        Only where sequences share cells at all.
+        """
+        self._states.share(source, target, num_tokens)
+
     def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
         """Copy the state of a sequence out of the cache; None where it is too large."""
         return self._states.save(seq_id, max_bytes)

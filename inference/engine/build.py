@@ -36,7 +36,7 @@ def build_engine(
     if spec.files[0].startswith(FAKE_PREFIX):
         return _build_fake(spec, sink)
     # Only a replica needs the native library; tests and tools import this module without it.
-    from inference.backend.llama import LlamaBackend
+    from inference.backend.grouped import open_backend
     from inference.backend.llama_draft import open_draft_backend
     from inference.backend.llama_embedder import open_embedder
     from inference.backend.llama_model import load_model
@@ -45,7 +45,7 @@ def build_engine(
     if not spec.kind.is_generative:
         embedder = open_embedder(model, profile, is_rank=spec.kind is ModelKind.RERANK)
         return LoadedEngine(model, EmbeddingThread(embedder, sink))
-    backend = LlamaBackend(model, profile)
+    backend = open_backend(model, profile)
     draft_backend = open_draft_backend(spec, model) if profile.speculation == "draft" else None
     if not profile.serves_embeddings:
         thread = EngineThread(

@@ -1,6 +1,8 @@
 """How large is a context of llama.cpp: its cells, batches and rows, by what it is used for?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from inference.gguf.shape import MemoryShape
 from inference.protocol.replicas import RuntimeProfile
@@ -51,6 +53,14 @@ def generating(shape: MemoryShape, profile: RuntimeProfile, context_length: int)
         has_logits=True,
         is_flash=profile.may_fuse_attention,
     )
+
+
+def grouping(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -> ContextUse:
+    """Describe the small context of sequences that attend to the same beginning together."""
+    own = generating(shape, profile, context_length)
+    profile = msgspec.structs.replace(profile, context_length=context_length)
+    cells = _whole(profile.group_cells, CELL_BLOCK)
+    return replace(own, num_attended=cells, num_cells=cells, is_flash=False)
 
 
 def encoding(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -> ContextUse:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 import msgspec
 
 from inference.gguf.compute_buffer import compute_bytes
-from inference.gguf.context_use import ContextUse, embedding, encoding, generating
+from inference.gguf.context_use import ContextUse, embedding, encoding, generating, grouping
 from inference.gguf.offload import HOST, Assignment, assign_layers
 from inference.gguf.shape import LayerShape, MemoryShape
 from inference.gguf.weights import convert_shape
@@ -44,7 +44,7 @@ class DeviceMemory:
 
     Weights in ``mapped_bytes`` lie in the page cache, once for all replicas of a file; ``other``
     is the process, its vocabulary and adapters; ``spare`` what jobs may add that ask for the
-    log-probabilities of their prompt, and cold prefixes.
+    log-probabilities of their prompt or begin alike, and cold prefixes.
     """
 
     device: int
@@ -131,7 +131,9 @@ def estimate_memory(
         DeviceMemory(device=HOST, other_bytes=process, spare_bytes=prefixes)
     )
     if load.draft is not None:
-        alone = msgspec.structs.replace(profile, kv_cells=0, serves_embeddings=False)
+        alone = msgspec.structs.replace(
+            profile, kv_cells=0, serves_embeddings=False, groups_prefixes=False
+        )
         for device, share in _shares_of(load.draft, alone, gpus).items():
             shares[device] = share.plus(shares.get(device, DeviceMemory(device=device)))
     for device in shares.keys() - {HOST}:
@@ -146,10 +148,21 @@ def _shares_of(
     """Give what one model takes of each device, the host at least."""
     assignment = assign_layers(load.shape, profile, gpus)
     uses = _uses_of(load, profile)
-    return {
+    shares = {
         device: _share(device, assignment, load.shape, profile, uses)
         for device in (HOST, *assignment.gpus)
     }
+    if load.is_generative and profile.group_cells and len(shares) == 1 and _can_group(load.shape):
+        use = grouping(load.shape, profile, load.context_length)
+        cells = _cache_bytes(load.shape.layers, profile, use)
+        more = cells + compute_bytes(load.shape, use, use.num_most_rows)
+        shares[HOST] = shares[HOST].plus(DeviceMemory(device=HOST, spare_bytes=more))
+    return shares
+
+
+def _can_group(shape: MemoryShape) -> bool:
+    """Tell whether sequences can share cells: no states, and no window that drops some."""
+    return shape.num_masks == 1 and not any(layer.state_elements for layer in shape.layers)
 
 
 def _uses_of(load: Load, profile: RuntimeProfile) -> list[ContextUse]:

@@ -35,6 +35,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``cache_type_*`` is a KV cell type (f16, q8_0, q4_0). ``flash_attention`` is auto, on or off.
     ``numa`` is empty or one of distribute, isolate, numactl.
     ``kv_cells`` bounds the cells of a unified cache; 0 means a full context for each slot.
+    ``groups_prefixes`` lets sequences with the same beginning attend to it together, on CPUs.
     ``step_token_budget`` bounds the tokens of one engine step.
     ``prefill_chunk`` bounds the prompt tokens one step takes beside decoding sequences.
     ``prefix_sharing`` (key, owner, team, all) tells whose jobs may reuse each other's cells;
@@ -63,6 +64,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     flash_attention: str = "auto"
     is_kv_unified: bool = False
     kv_cells: int = 0
+    groups_prefixes: bool = True
     step_token_budget: int = 256
     prefill_chunk: int = 128
     pooling: str = ""
@@ -109,6 +111,19 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         """
         is_plain = self.cache_type_v in PLAIN_CACHE_TYPES
         return self.flash_attention != "off" and not (self.is_deterministic and is_plain)
+
+    @property
+    def group_cells(self) -> int:
+        """How many cells sequences with the same beginning may share, beside their own; 0: none.
+
+        A full context, and room for answers. Attention is not fused there, so the numbers differ
+        in their last digits, and its values must be plain.
+        """
+        is_plain = self.cache_type_v in PLAIN_CACHE_TYPES
+        may_differ = self.flash_attention != "on" and not self.is_deterministic
+        if not (self.groups_prefixes and is_plain and may_differ) or self.is_kv_unified:
+            return 0
+        return self.context_length + 128 * self.num_slots if self.num_slots >= 4 else 0
 
     @property
     def prefill_cut(self) -> int:

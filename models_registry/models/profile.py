@@ -142,6 +142,12 @@ class ProfileColumns(models.Model):
         help_text="Cells of a unified cache, when it should be smaller than a full context for "
         "each slot. Jobs then wait, or are set back, when it is full. 0: a full context each.",
     )
+    groups_prefixes = models.BooleanField(
+        "attend together",
+        default=_DEFAULTS.groups_prefixes,
+        help_text="On CPUs, sequences with the same beginning (a system prompt) attend to it "
+        "together while that is faster; the last digits of their numbers may then differ.",
+    )
     is_context_shifting = models.BooleanField(
         "shift a full context",
         default=_DEFAULTS.is_context_shifting,

@@ -1,0 +1,294 @@
+"""How do sequences with the same beginning attend to it together?
+
+The main context has a stream of cells for each sequence: attention goes through them one by one,
+whatever they have in common. A second, small context has cells that sequences share: there the
+tokens of all of them meet each cell in one product of matrices. Sequences that got their beginning
+from each other are moved there while that pays, and back when it does not. Their states are copied
+for that; the engine does not notice.
+"""
+
+import logging
+from collections.abc import Sequence
+from itertools import count
+
+import msgspec
+import numpy as np
+
+from inference.backend.base import DecodeError, Rows, Sampler, Slice
+from inference.backend.devices import list_native_devices
+from inference.backend.llama import LlamaBackend
+from inference.backend.llama_model import LlamaModel
+from inference.backend.prefix_groups import MIN_MEMBERS, Group, PrefixGroups, count_cells, is_worth
+from inference.backend.state_layout import StateLayout, read_layout
+from inference.protocol.errors import EngineError
+from inference.protocol.jobs import GenerationJob, Loras
+from inference.protocol.nodes import usable_gpus
+from inference.protocol.replicas import RuntimeProfile
+
+logger = logging.getLogger(__name__)
+
+NO_CELLS = 1
+"""llama_decode found no room; nothing was computed."""
+
+_CALLS_BETWEEN = 16
+_NO_LIMIT = 1 << 62
+
+
+class GroupedBackend:
+    """Two contexts that look like one; owned by one thread, like each of them.
+
+    Every sequence is in one of them: those ``_inside`` in the small one, which has ``num_cells``
+    and keeps values as columns. Saved states are always those of the main one.
+    """
+
+    def __init__(self, main: LlamaBackend, side: LlamaBackend, num_cells: int) -> None:
+        self.model: LlamaModel = main.model
+        self._main, self._side, self._num_cells = main, side, num_cells
+        self._main_layout = self._side_layout = StateLayout(num_streams=1, is_transposed=True)
+        self._groups = PrefixGroups()
+        self._group = Group(0)
+        self._inside: set[int] = set()
+        self._lengths: dict[int, int] = {}
+        self._recent: set[int] = set()
+        self._calls = count(1)
+
+    @property
+    def num_inside(self) -> int:
+        """How many sequences share the cells of their beginning now."""
+        return len(self._inside)
+
+    def use_adapters(self, loras: Loras) -> None:
+        """Compute with these LoRA adapters from now on, and with no others."""
+        self._main.use_adapters(loras)
+        self._side.use_adapters(loras)
+
+    def decode(self, slices: Sequence[Slice]) -> Rows:
+        """Compute slices, ordered by sequence id; raises DecodeError."""
+        if next(self._calls) % _CALLS_BETWEEN == 0:
+            self._review()
+        rows = self._decode(slices)
+        for piece in slices:
+            self._lengths[piece.seq_id] = piece.start + len(piece.tokens)
+            self._recent.add(piece.seq_id)
+        return rows
+
+    def open_sampler(self, job: GenerationJob) -> Sampler:
+        """Build the sampler of a job; raises EngineError. Safe to call from any thread."""
+        return self._main.open_sampler(job)
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether computed tokens can be moved to lower positions."""
+        return self._main.can_shift
+
+    def shift(self, seq_id: int, num_keep: int, num_drop: int) -> None:
+        """Drop tokens behind the first of a sequence, and move what follows up to them."""
+        self._leave([seq_id])
+        self._groups.note_cut(seq_id, num_keep)
+        self._main.shift(seq_id, num_keep, num_drop)
+        self._lengths[seq_id] = self._lengths.get(seq_id, num_drop) - num_drop
+
+    @property
+    def state_window(self) -> int | None:
+        """For how many of its last tokens a copied or saved state is complete; None for all."""
+        return self._main.state_window
+
+    def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
+        """Drop all but the first tokens of a sequence; returns how many stayed: all or none."""
+        if num_tokens < self._group.length:
+            self._leave([seq_id] if num_tokens else [])
+        is_inside = seq_id in self._inside
+        kept = (self._side if is_inside else self._main).keep_prefix(seq_id, num_tokens)
+        self._groups.note_cut(seq_id, kept)
+        return self._note(seq_id, kept)
+
+    def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of another; returns how many it holds now."""
+        self._clear(target)
+        group = self._groups.note_copy(source, target, num_tokens)
+        if source not in self._inside:
+            kept = self._main.copy_prefix(source, target, num_tokens)
+        elif group is None:
+            state = self._save_inside(source, _NO_LIMIT)
+            kept = self._main.restore_state(target, state, num_tokens) if state else 0
+        else:
+            kept = self._side.copy_prefix(source, target, num_tokens)
+            self._inside.add(target)
+            self._group = group
+        self._note(target, kept)
+        if group and kept and not self._inside and len(group.members) >= MIN_MEMBERS:
+            self._enter(group, self._recent | {source})
+        return kept
+
+    def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
+        """Copy the state of a sequence out of the cache; None where it is too large."""
+        if seq_id in self._inside:
+            return self._save_inside(seq_id, max_bytes)
+        return self._main.save_state(seq_id, max_bytes)
+
+    def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
+        """Replace a sequence by the first tokens of a saved state; returns how many it holds."""
+        self._clear(seq_id)
+        return self._note(seq_id, self._main.restore_state(seq_id, state, num_tokens))
+
+    def close(self) -> None:
+        """Free the contexts; the model stays."""
+        self._side.close()
+        self._main.close()
+
+    def _decode(self, slices: Sequence[Slice]) -> Rows:
+        """Compute each slice where its sequence is."""
+        inside = [piece for piece in slices if piece.seq_id in self._inside]
+        if not inside:
+            return self._main.decode(slices)
+        if self._num_cells_used() + sum(len(piece.tokens) for piece in inside) > self._num_cells:
+            self._leave_all("they need more cells than there are")
+            return self._main.decode(slices)
+        try:
+            rows = self._side.decode(inside)
+        except DecodeError as error:
+            if error.code != NO_CELLS:
+                raise
+            self._leave_all("llama.cpp found no cells")
+            return self._main.decode(slices)
+        if len(inside) == len(slices):
+            return rows
+        outside = [piece for piece in slices if piece.seq_id not in self._inside]
+        return self._merge(slices, rows, self._main.decode(outside))
+
+    def _merge(self, slices: Sequence[Slice], inside: Rows, outside: Rows) -> Rows:
+        """Put rows into the order of their slices."""
+        merged = np.empty((len(inside) + len(outside), self.model.num_vocab), np.float32)
+        at, taken = 0, {True: 0, False: 0}
+        for piece in slices:
+            is_inside, num_rows = piece.seq_id in self._inside, piece.num_logits
+            start = taken[is_inside]
+            rows = inside if is_inside else outside
+            merged[at : at + num_rows] = rows[start : start + num_rows]
+            taken[is_inside], at = start + num_rows, at + num_rows
+        return merged
+
+    def _review(self) -> None:
+        """See whether what runs now should share cells, or should no longer."""
+        recent, self._recent = self._recent, set()
+        if not self._inside:
+            group = self._groups.largest_among(recent)
+            if group:
+                self._enter(group, recent)
+            return
+        self._leave(sorted(self._inside - recent))
+        members = (self._group.members & recent) | self._inside
+        if self._is_worth(self._group, members, recent, is_on=True):
+            self._bring(self._group, members - self._inside)
+        else:
+            self._leave_all("it does not pay any more")
+
+    def _enter(self, group: Group, recent: set[int]) -> None:
+        """Move those of a group that run to the small context, if that pays."""
+        members = group.members & recent
+        if not self._is_worth(group, members, recent, is_on=False):
+            return
+        self._group = group
+        self._bring(group, members)
+        if len(self._inside) < MIN_MEMBERS:
+            self._leave_all("too few of them fit")
+            return
+        logger.info("%d sequences share %d tokens now", len(self._inside), group.length)
+
+    def _is_worth(self, group: Group, members: set[int], recent: set[int], *, is_on: bool) -> bool:
+        lengths = {seq_id: self._lengths.get(seq_id, 0) for seq_id in members}
+        return is_worth(group, lengths, len(recent - members), is_on=is_on)
+
+    def _bring(self, group: Group, seq_ids: set[int]) -> None:
+        """Move sequences to the small context, as far as there is room."""
+        for seq_id in sorted(seq_ids):
+            num_tokens = self._lengths[seq_id]
+            if self._num_cells_used() + num_tokens > self._num_cells:
+                return
+            holder = next(iter(self._inside), None)
+            if holder is not None and num_tokens == group.length:
+                kept = self._side.copy_prefix(holder, seq_id, num_tokens)
+            else:
+                kept = self._restore_inside(seq_id, num_tokens)
+                if kept and holder is not None:
+                    self._side.share_prefix(holder, seq_id, group.length)
+            if kept != num_tokens:
+                return
+            self._main.keep_prefix(seq_id, 0)
+            self._inside.add(seq_id)
+
+    def _restore_inside(self, seq_id: int, num_tokens: int) -> int:
+        state = self._main.save_state(seq_id, _NO_LIMIT)
+        layout = read_layout(state) if state else None
+        if state is None or layout is None:
+            return 0
+        self._main_layout = layout
+        laid = self._side_layout.take(state)
+        return self._side.restore_state(seq_id, laid, num_tokens) if laid else 0
+
+    def _save_inside(self, seq_id: int, max_bytes: int) -> memoryview | None:
+        state = self._side.save_state(seq_id, max_bytes)
+        return self._main_layout.take(state) if state else None
+
+    def _leave_all(self, reason: str) -> None:
+        logger.info("%d sequences share no cells any more: %s", len(self._inside), reason)
+        self._leave(sorted(self._inside))
+
+    def _leave(self, seq_ids: Sequence[int]) -> None:
+        """Move sequences back; one whose state is lost is empty, and computed anew."""
+        for seq_id in seq_ids:
+            if seq_id not in self._inside:
+                continue
+            state = self._save_inside(seq_id, _NO_LIMIT)
+            self._side.keep_prefix(seq_id, 0)
+            self._inside.discard(seq_id)
+            num_tokens = self._lengths[seq_id]
+            kept = self._main.restore_state(seq_id, state, num_tokens) if state else 0
+            if kept != num_tokens:
+                logger.warning("the %d tokens of a sequence are lost", num_tokens)
+                self._clear(seq_id)
+
+    def _clear(self, seq_id: int) -> None:
+        """Empty a sequence, wherever it is."""
+        if seq_id in self._inside:
+            self._side.keep_prefix(seq_id, 0)
+            self._inside.discard(seq_id)
+        else:
+            self._main.keep_prefix(seq_id, 0)
+        self._groups.forget(seq_id)
+        self._lengths[seq_id] = 0
+
+    def _note(self, seq_id: int, kept: int) -> int:
+        """Note how many tokens a sequence has, which may be none."""
+        self._lengths[seq_id] = kept
+        if kept:
+            self._recent.add(seq_id)
+        else:
+            self._groups.forget(seq_id)
+            self._inside.discard(seq_id)
+        return kept
+
+    def _num_cells_used(self) -> int:
+        lengths = [self._lengths[seq_id] for seq_id in self._inside]
+        return count_cells(self._group.length, lengths) if lengths else 0
+
+
+def open_backend(model: LlamaModel, profile: RuntimeProfile) -> LlamaBackend | GroupedBackend:
+    """Make the context of a model for generation, and the small one beside it where it helps.
+
+    Raises EngineError. GPUs attend to many sequences at once anyway, and a state that cannot be cut
+    cannot be shared in part.
+    """
+    main = LlamaBackend(model, profile)
+    num_cells = profile.group_cells
+    has_gpu = profile.num_gpu_layers != 0 and usable_gpus(list_native_devices())
+    if not num_cells or has_gpu or main.state_window is not None:
+        return main
+    shared = msgspec.structs.replace(
+        profile, is_kv_unified=True, kv_cells=num_cells, flash_attention="off"
+    )
+    try:
+        return GroupedBackend(main, LlamaBackend(model, shared), num_cells)
+    except EngineError as error:
+        logger.warning("sequences cannot share the cells of their beginning: %s", error)
+        return main

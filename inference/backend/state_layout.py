@@ -1,0 +1,112 @@
+"""How does the saved state of a sequence become one that another context takes?
+
+llama.cpp writes the streams of a context one after the other, and the values of each cell as a row;
+without flash attention as columns, since it keeps them so. A context takes only what has as many
+streams as itself, and its own order of values. What is not laid out as expected is refused: then
+it stays where it is.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HEAD = struct.Struct("<IiI")
+_COUNT = struct.Struct("<I")
+_VALUES = struct.Struct("<II")
+_ROW = struct.Struct("<iQ")
+_COLUMN = struct.Struct("<iII")
+# What a cell says of itself: its position, and the one sequence that has it.
+_CELL_BYTES = 12
+# The bytes of a number of each plain type (ggml's f32, f16, bf16), and what stands for it here.
+_ITEM_BYTES = {0: 4, 1: 2, 30: 2}
+_NUMBERS: dict[int, np.dtype[Any]] = {2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
+
+
+@dataclass(frozen=True, slots=True)
+class StateLayout:
+    """How a context writes states: so many streams, the values of its cells as columns or not."""
+
+    num_streams: int
+    is_transposed: bool
+
+    def take(self, state: memoryview) -> memoryview | None:
+        """Lay a state of any context out for this one; None where it is no state of plain cells."""
+        try:
+            return _Reader(state.cast("B")).write(self)
+        except (struct.error, ValueError, KeyError):
+            return None
+
+
+def read_layout(state: memoryview) -> StateLayout | None:
+    """Tell how the context writes states that wrote this one; None where it cannot be told."""
+    try:
+        return _Reader(state.cast("B")).layout
+    except (struct.error, ValueError, KeyError):
+        return None
+
+
+class _Reader:
+    """A saved state, cut into its parts; raises ValueError where it does not end with them."""
+
+    def __init__(self, state: memoryview) -> None:
+        self._state = state
+        self._head = _HEAD.unpack_from(state)
+        num_left, at = self._head[2], _HEAD.size
+        self._count = 0
+        while num_left and not self._count:
+            (self._count,) = _COUNT.unpack_from(state, at)
+            num_left, at = num_left - 1, at + _COUNT.size
+        self._cells = at, at + self._count * _CELL_BYTES
+        self._is_transposed, self._num_layers = _VALUES.unpack_from(state, self._cells[1])
+        start = self._cells[1] + _VALUES.size
+        end = start
+        for _ in range(self._num_layers):
+            _, row_bytes = _ROW.unpack_from(state, end)
+            end += _ROW.size + self._count * row_bytes
+        self._keys = start, end
+        self._tables, end = self._read_values(end)
+        if not self._count or end + num_left * _COUNT.size != len(state):
+            raise ValueError("not the plain cells of one sequence")
+
+    @property
+    def layout(self) -> StateLayout:
+        """How it was written."""
+        return StateLayout(self._head[2], bool(self._is_transposed))
+
+    def write(self, layout: StateLayout) -> memoryview:
+        """Give the state as a context of this layout writes it."""
+        magic, seq_id, _ = self._head
+        parts: list[bytes | memoryview] = [
+            _HEAD.pack(magic, seq_id, layout.num_streams) + _COUNT.pack(self._count),
+            self._state[slice(*self._cells)],
+            _VALUES.pack(layout.is_transposed, self._num_layers),
+            self._state[slice(*self._keys)],
+        ]
+        for kind, table in self._tables:
+            _, width = table.shape
+            if layout.is_transposed:
+                parts += [_COLUMN.pack(kind, table.itemsize, width), table.T.tobytes()]
+            else:
+                parts += [_ROW.pack(kind, width * table.itemsize), table.tobytes()]
+        parts.append(bytes(_COUNT.size * (layout.num_streams - 1)))
+        return memoryview(b"".join(parts))
+
+    def _read_values(self, at: int) -> tuple[list[tuple[int, NDArray[Any]]], int]:
+        """Give each layer's type and values, a row per cell, and where they end."""
+        tables = []
+        for _ in range(self._num_layers):
+            if self._is_transposed:
+                kind, item_bytes, width = _COLUMN.unpack_from(self._state, at)
+                at, shape = at + _COLUMN.size, (width, self._count)
+            else:
+                kind, row_bytes = _ROW.unpack_from(self._state, at)
+                item_bytes = _ITEM_BYTES[kind]
+                at, shape = at + _ROW.size, (self._count, row_bytes // item_bytes)
+            num_numbers = shape[0] * shape[1]
+            table = np.frombuffer(self._state, _NUMBERS[item_bytes], num_numbers, at).reshape(shape)
+            tables.append((kind, table.T if self._is_transposed else table))
+            at += num_numbers * item_bytes
+        return tables, at

@@ -1,0 +1,244 @@
+"""Sequences that share a beginning move to a small context and back; nobody else can tell."""
+
+import random
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from inference.backend.base import DecodeError, Slice
+from inference.backend.grouped import GroupedBackend
+from inference.backend.prefix_groups import MIN_LENGTH, Group, PrefixGroups, is_worth
+from inference.backend.state_layout import StateLayout, read_layout
+from tests.inference.backend.token_contexts import TokenContext, row_of
+
+NUM_SLOTS = 8
+NUM_CELLS = 1200
+
+
+class Pair:
+    """A grouped backend over two contexts of tokens, and what its sequences should hold."""
+
+    def __init__(self, num_cells: int = NUM_CELLS) -> None:
+        self.main, self.side = TokenContext(NUM_SLOTS), TokenContext(NUM_SLOTS, num_cells)
+        self.backend = GroupedBackend(cast("Any", self.main), cast("Any", self.side), num_cells)
+        self.held: list[list[int]] = [[] for _ in range(NUM_SLOTS)]
+
+    def decode(self, pieces: dict[int, list[int]]) -> None:
+        """Compute tokens of some sequences, and compare the rows of their last ones."""
+        slices = [Slice(seq, len(self.held[seq]), pieces[seq], 1) for seq in sorted(pieces)]
+        rows = self.backend.decode(slices).copy()
+        for seq in pieces:
+            self.held[seq] += pieces[seq]
+        for row, seq in zip(rows, sorted(pieces), strict=True):
+            assert (row == row_of(self.held[seq])).all()
+
+    def copy(self, source: int, target: int, num_tokens: int) -> None:
+        """Copy a beginning."""
+        assert self.backend.copy_prefix(source, target, num_tokens) == num_tokens
+        self.held[target] = self.held[source][:num_tokens]
+
+    def keep(self, seq: int, num_tokens: int) -> None:
+        """Cut a sequence."""
+        assert self.backend.keep_prefix(seq, num_tokens) == num_tokens
+        del self.held[seq][num_tokens:]
+
+    def check(self) -> None:
+        """Assert that each sequence is in one context only, with the tokens it should have."""
+        for seq, tokens in enumerate(self.held):
+            inside, outside = self.side.tokens(seq), self.main.tokens(seq)
+            assert tokens == inside + outside and not (inside and outside)
+        self.side.check_room()
+
+    def num_side_cells(self) -> int:
+        """Count the cells in use of the small context."""
+        return len({id(cell) for held in self.side.cells for cell in held})
+
+
+def grouped_pair(num_cells: int = NUM_CELLS) -> Pair:
+    """Have all sequences share a beginning of 200 tokens, and compute a few more each."""
+    pair = Pair(num_cells)
+    pair.decode({0: [*range(200), 777]})
+    for target in range(1, NUM_SLOTS):
+        pair.copy(0, target, 200)
+    pair.decode({seq: [1000 + seq, 2000 + seq] for seq in range(1, NUM_SLOTS)})
+    return pair
+
+
+def test_a_shared_beginning_is_held_once() -> None:
+    pair = grouped_pair()
+    assert pair.backend.num_inside == NUM_SLOTS
+    assert pair.num_side_cells() == 200 + 1 + 2 * (NUM_SLOTS - 1)
+    pair.check()
+
+
+def test_who_shares_nothing_runs_beside_them_and_rows_keep_their_order() -> None:
+    pair = grouped_pair()
+    pair.keep(3, 0)
+    pair.decode({3: [5, 6, 7]})
+    pair.decode({seq: [seq] for seq in range(NUM_SLOTS)})
+    assert pair.backend.num_inside == NUM_SLOTS - 1
+    pair.check()
+
+
+def test_they_part_when_what_is_their_own_outgrows_what_they_share() -> None:
+    pair = grouped_pair(num_cells=3000)
+    for step in range(180):
+        pair.decode({seq: [step] for seq in range(NUM_SLOTS)})
+    assert pair.backend.num_inside == 0
+    pair.check()
+
+
+def test_who_has_ended_makes_room_and_comes_back() -> None:
+    pair = grouped_pair()
+    for step in range(40):
+        pair.decode({seq: [step] for seq in range(6)})
+    assert pair.backend.num_inside == 6
+    pair.keep(7, 200)
+    for step in range(20):
+        pair.decode({seq: [step] for seq in (0, 1, 2, 3, 4, 5, 7)})
+    assert pair.backend.num_inside == 7
+    pair.check()
+
+
+def test_they_part_rather_than_run_out_of_cells() -> None:
+    pair = grouped_pair(num_cells=300)
+    for step in range(30):
+        pair.decode({seq: [step] for seq in range(NUM_SLOTS)})
+    assert pair.backend.num_inside == 0
+    pair.check()
+
+
+def test_they_part_where_llama_cpp_finds_no_cells() -> None:
+    pair = grouped_pair()
+    pair.side.fails_with = 1
+    pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+    assert pair.backend.num_inside == 0
+    pair.check()
+
+
+def test_other_failures_are_told_and_leave_everything_in_place() -> None:
+    pair = grouped_pair()
+    pair.side.fails_with = -3
+    with pytest.raises(DecodeError, match="code -3"):
+        pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+    pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+    pair.check()
+
+
+def test_a_lost_state_empties_its_sequence_and_no_other() -> None:
+    pair = grouped_pair()
+    pair.side.refuses_states = True
+    pair.backend.shift(2, 10, 5)
+    assert pair.backend.keep_prefix(2, 197) == 0
+    pair.held[2] = []
+    pair.side.refuses_states = False
+    pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+    pair.check()
+
+
+def test_states_that_cannot_be_moved_leave_everything_where_it_is() -> None:
+    pair = Pair()
+    pair.main.refuses_states = True
+    pair.decode({0: [*range(200), 777]})
+    for target in range(1, NUM_SLOTS):
+        pair.copy(0, target, 200)
+    assert pair.backend.num_inside == 0
+    pair.check()
+
+
+def test_saved_states_are_those_of_the_main_context() -> None:
+    pair = grouped_pair()
+    state = pair.backend.save_state(4, 1 << 20)
+    assert state is not None and pair.backend.save_state(4, 100) is None
+    pair.keep(5, 0)
+    assert pair.backend.restore_state(5, state, 201) == 201
+    pair.held[5] = pair.held[4][:201]
+    pair.check()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_operations_agree_with_lists_of_tokens(seed: int) -> None:
+    rng = random.Random(seed)
+    pair = Pair(num_cells=rng.choice([500, 900, 3000]))
+    blobs: list[tuple[memoryview, list[int]]] = []
+    most_inside = 0
+    for _ in range(500):
+        random_operation(pair, rng, blobs)
+        pair.check()
+        most_inside = max(most_inside, pair.backend.num_inside)
+    assert most_inside >= 4
+
+
+def random_operation(
+    pair: Pair, rng: random.Random, blobs: list[tuple[memoryview, list[int]]]
+) -> None:
+    """Do one thing that an engine might."""
+    source, target = rng.sample(range(NUM_SLOTS), 2)
+    held = pair.held[source]
+    kind = rng.choice(["decode"] * 8 + ["prompt", "copy", "copy", "copy", "keep", "save", "load"])
+    if kind == "decode":
+        count = rng.randint(1, NUM_SLOTS)
+        pair.decode({seq: [rng.randrange(50)] for seq in rng.sample(range(NUM_SLOTS), count)})
+    elif kind == "prompt" and len(held) < 300:
+        pair.decode({source: [rng.randrange(50) for _ in range(rng.randint(1, 200))]})
+    elif kind == "copy" and held:
+        num_tokens = len(held) if rng.random() < 0.5 else rng.randint(1, len(held))
+        for one in rng.sample(range(NUM_SLOTS), rng.choice([1, 5])):
+            if one != source:
+                pair.copy(source, one, num_tokens)
+    elif kind == "keep":
+        pair.keep(source, rng.choice([0, len(held), rng.randint(0, len(held))]))
+    elif kind == "save" and (state := pair.backend.save_state(source, 1 << 20)):
+        blobs.append((state, list(held)))
+    elif kind == "load" and blobs:
+        state, tokens = rng.choice(blobs)
+        num_tokens = rng.randint(1, len(tokens))
+        assert pair.backend.restore_state(target, state, num_tokens) == num_tokens
+        pair.held[target] = tokens[:num_tokens]
+
+
+def test_a_group_needs_members_a_length_and_a_gain() -> None:
+    group = Group(500)
+    alike = dict.fromkeys(range(16), 520)
+    assert is_worth(group, alike, 0, is_on=False)
+    assert not is_worth(group, dict(list(alike.items())[:3]), 0, is_on=False)
+    assert not is_worth(group, alike, 17, is_on=False)
+    assert not is_worth(group, dict.fromkeys(range(16), 900), 0, is_on=True)
+
+
+def test_groups_follow_who_copies_from_whom() -> None:
+    groups = PrefixGroups()
+    assert groups.note_copy(0, 1, MIN_LENGTH - 1) is None and not groups
+    group = groups.note_copy(0, 1, 500)
+    assert group and groups.note_copy(1, 2, 480) is group and group.length == 480
+    assert groups.note_copy(2, 3, 200) is None and groups.of(3) is None
+    groups.note_cut(2, 480)
+    assert group.members == {0, 1, 2}
+    groups.note_cut(2, 479)
+    assert group.members == {0, 1} and groups.largest_among([0, 2]) is group
+    groups.forget(1)
+    assert not groups and groups.of(0) is None
+
+
+def test_states_change_their_layout_and_back() -> None:
+    split, shared = TokenContext(4), TokenContext(4, 100)
+    split.decode([Slice(2, 0, [*range(10)], 1)])
+    state = split.save_state(2, 1 << 20)
+    assert state and read_layout(state) == StateLayout(4, False)
+    laid = StateLayout(1, True).take(state)
+    assert laid and shared.restore_state(3, laid, 10) == 10
+    back = StateLayout(4, False).take(laid)
+    assert back and split.restore_state(1, back, 10) == 10
+    assert split.tokens(1) == split.tokens(2) == shared.tokens(3)
+
+
+def test_what_is_no_state_of_plain_cells_is_refused() -> None:
+    context = TokenContext(4)
+    context.decode([Slice(0, 0, [*range(10)], 1)])
+    state = context.save_state(0, 1 << 20)
+    assert state
+    rng = np.random.default_rng(1)
+    damaged = [state[:size] for size in range(len(state))] + [memoryview(bytes(state) + b"\0")]
+    damaged += [memoryview(rng.bytes(rng.integers(0, 400))) for _ in range(200)]
+    assert not any(StateLayout(1, True).take(one) for one in damaged)
