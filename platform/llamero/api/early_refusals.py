@@ -23,6 +23,8 @@ from llamero.errors import LlameroError
 
 # Short beside what a full queue lasts, so that no slot goes without work for it.
 MOMENT_SECONDS = 0.2
+# What nobody was told in earnest for so long says nothing any more: there may be room for many.
+LASTING_SECONDS = 1.0
 MAX_KEPT = 4096
 _FULL = (ErrorCode.QUEUE_FULL, ErrorCode.KEY_QUEUE_FULL)
 _CREDENTIALS = ("HTTP_AUTHORIZATION", "HTTP_X_API_KEY", "HTTP_API_KEY")
@@ -37,11 +39,12 @@ _peek = msgspec.json.Decoder(_Peek).decode
 
 
 class _Refusal(NamedTuple):
-    """What was told, in which words, and until when it is told again."""
+    """What was told in earnest, when, in which words, and until when it is told again."""
 
     error: LlameroError
     headers: dict[str, str]
     dialect: Dialect
+    told_at: float
     until: float
 
     def respond(self) -> HttpResponse:
@@ -73,11 +76,13 @@ class EarlyRefusals:
         if failure is not None and is_refused:
             if len(self._told) >= MAX_KEPT:
                 self._told.clear()
+            now = self._clock()
             self._told[name] = _Refusal(
                 error=describe_exception(failure),
                 headers=dict(response.headers),
                 dialect=dialect,
-                until=self._clock() + MOMENT_SECONDS,
+                told_at=now,
+                until=now + MOMENT_SECONDS,
             )
         else:
             self._told.pop(name, None)
@@ -90,7 +95,11 @@ class EarlyRefusals:
         if not self._told or (name := _name(request)) not in self._told:
             return None
         refusal = self._told[name]
-        if (now := self._clock()) >= refusal.until:
+        now = self._clock()
+        if now >= refusal.told_at + LASTING_SECONDS:
+            del self._told[name]
+            return None
+        if now >= refusal.until:
             self._told[name] = refusal._replace(until=now + MOMENT_SECONDS)
             return None
         return refusal.respond()

@@ -72,3 +72,25 @@ def test_what_shows_no_key_is_told_nobody_else_s_refusal(key: str) -> None:
     )
     refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
     assert (refusals.repeat(request) is not None) == bool(key)
+
+
+def test_a_refusal_of_long_ago_keeps_nobody_out() -> None:
+    """Who was refused and waits as they were told may come with all that fits by then."""
+    now = 100.0
+    refusals = EarlyRefusals(lambda: now)
+    request = RequestFactory().post(
+        "/v1/embeddings",
+        {"model": "mini"},
+        content_type="application/json",
+        headers={"Authorization": "Bearer llm_x"},
+    )
+    refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
+    let_through = []
+    for now in (100.1, 100.3, 100.31, 100.6, 100.61):
+        let_through.append(refusals.repeat(request) is None)
+    assert let_through == [False, True, False, True, False]
+    refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
+    now = 100.7
+    assert refusals.repeat(request) is not None
+    now = 101.7
+    assert [refusals.repeat(request) for _ in range(5)] == [None] * 5
