@@ -1,5 +1,6 @@
 """What was just refused is refused again early, whatever the next body holds."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,21 +77,25 @@ def test_what_shows_no_key_is_told_nobody_else_s_refusal(key: str) -> None:
 
 def test_a_refusal_of_long_ago_keeps_nobody_out() -> None:
     """Who was refused and waits as they were told may come with all that fits by then."""
-    now = 100.0
-    refusals = EarlyRefusals(lambda: now)
+    clock = SimpleNamespace(now=0.0)
+    refusals = EarlyRefusals(lambda: clock.now)
     request = RequestFactory().post(
         "/v1/embeddings",
         {"model": "mini"},
         content_type="application/json",
         headers={"Authorization": "Bearer llm_x"},
     )
-    refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
-    let_through = []
-    for now in (100.1, 100.3, 100.31, 100.6, 100.61):
-        let_through.append(refusals.repeat(request) is None)
+
+    def refuse() -> None:
+        refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
+
+    def is_let_through(now: float) -> bool:
+        clock.now = now
+        return refusals.repeat(request) is None
+
+    refuse()
+    let_through = [is_let_through(now) for now in (0.1, 0.3, 0.31, 0.6, 0.61)]
     assert let_through == [False, True, False, True, False]
-    refusals.note(request, FULL, HttpResponse(status=429), Dialect.OPENAI)
-    now = 100.7
-    assert refusals.repeat(request) is not None
-    now = 101.7
-    assert [refusals.repeat(request) for _ in range(5)] == [None] * 5
+    refuse()
+    assert not is_let_through(0.7)
+    assert all(is_let_through(1.7) for _ in range(5))
