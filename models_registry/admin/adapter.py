@@ -13,7 +13,7 @@ class AdapterInline(TabularInline):  # type: ignore[misc]
 
     model = DeploymentAdapter
     extra = 0
-    verbose_name_plural = "LoRA adapters"
+    verbose_name_plural = "LoRA adapters (their files are brought in as those of the model)"
     fields = ("position", "name", "scale", "file")
     readonly_fields = ("file",)
 

@@ -5,7 +5,15 @@
 
 (() => {
   const NATIVE = "a[href], button, input, select, textarea, label, summary";
-  const ICON_NAMES = { dock_to_right: "Show or hide the navigation", close: "Close" };
+  const ICON_NAMES = {
+    add: "Add",
+    arrow_back: "Go back",
+    close: "Close",
+    dock_to_right: "Show or hide the navigation",
+    more_horiz: "More",
+    more_vert: "More",
+    search: "Search",
+  };
 
   // Clicks that are listened for on what is no button.
   function makeButtons() {
@@ -26,9 +34,15 @@
     target.click();
   }
 
-  // "arrow_back" is read as the name of a link whose title says "Go back".
+  // A picture is read as the word that draws it: what it is on needs a name instead.
   function hideIcons() {
     for (const icon of document.querySelectorAll(".material-symbols-outlined:not([aria-hidden], [role])")) {
+      const control = icon.closest("a, button, [role=button]");
+      const word = icon.textContent.trim();
+      if (control && control.textContent.trim() === word && !control.title && !control.ariaLabel) {
+        if (!ICON_NAMES[word]) continue;
+        control.setAttribute("aria-label", ICON_NAMES[word]);
+      }
       icon.setAttribute("aria-hidden", "true");
     }
   }
@@ -52,11 +66,19 @@
     for (const hint of document.querySelectorAll(".help-tooltip[aria-label]:not([role])")) hint.setAttribute("role", "img");
   }
 
+  // Fields in the cells of a table are named by its head, for the eye alone.
+  function nameCells() {
+    for (const field of document.querySelectorAll("td[data-label] :is(input:not([type=hidden]), select, textarea)")) {
+      if (!field.labels?.length && !field.ariaLabel) field.setAttribute("aria-label", field.closest("td").dataset.label);
+    }
+  }
+
   function assist() {
     makeButtons();
     hideIcons();
     nameBoxes();
     nameHints();
+    nameCells();
   }
 
   document.addEventListener("keydown", pressButton);
