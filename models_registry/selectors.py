@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from django.db.models import FilteredRelation, Prefetch, Q, QuerySet
+from django.db.models import FilteredRelation, Prefetch, Q, QuerySet, Value
 
 from inference.gguf.memory import MemoryEstimate
 from inference.protocol.nodes import Device
@@ -157,8 +157,9 @@ def estimate_deployment(
 
 def version_shown(deployment: Deployment) -> ModelVersion | None:
     """Give the version that runs, ready or not; no queries for a deployment of ``with_parts``."""
-    version = getattr(deployment, "current_version", None) if deployment.pk else None
-    return deployment.pinned_version or version or deployment.version
+    if deployment.pk and hasattr(deployment, "has_versions"):
+        return deployment.pinned_version or getattr(deployment, "current_version", None)
+    return deployment.version
 
 
 def with_versions(deployments: QuerySet[Deployment]) -> QuerySet[Deployment]:
@@ -166,7 +167,9 @@ def with_versions(deployments: QuerySet[Deployment]) -> QuerySet[Deployment]:
     is_current = Q(model__versions__is_current=True)
     current = FilteredRelation("model__versions", condition=is_current)
     parts = ("model", "pinned_version", "current_version", "draft_version")
-    return deployments.annotate(current_version=current).select_related(*parts)
+    # A model without one gets no current_version at all: this tells that it was looked for.
+    known = deployments.annotate(current_version=current, has_versions=Value(True))
+    return known.select_related(*parts)
 
 
 def _version_of(deployment: Deployment) -> ModelVersion | None:

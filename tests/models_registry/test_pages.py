@@ -92,7 +92,8 @@ def test_lists_cost_the_same_whatever_is_in_them(
     )
     ModelVersion.objects.bulk_create(
         ModelVersion(model=one, number=1, state="ready", is_current=True, facts=make_facts())
-        for one in models
+        # Some have none.
+        for one in models[::2]
     )
     Deployment.objects.bulk_create(Deployment(model=one, slug=one.slug) for one in models)
     url = reverse(f"admin:models_registry_{name}_changelist")

@@ -73,7 +73,8 @@ class BatchAdmin(ReadOnlyAdmin):
         "created_at",
         "expires_at",
     )
-    list_filter = ("state", "endpoint", "model")
+    # Models are searched for: there may be thousands.
+    list_filter = ("state", "endpoint")
     search_fields = ("id", "model", "api_key__name", "api_key__prefix")
     list_select_related = ("api_key",)
     fields = (
