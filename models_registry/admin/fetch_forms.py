@@ -36,7 +36,16 @@ class FetchForm(WishForm):
         lines = [line.split() for line in self.cleaned_data["urls"].splitlines() if line.strip()]
         if len(lines) > MAX_URLS:
             raise ValidationError(f"These are more than {MAX_URLS} URLs.")
-        return [_read_line(*line) for line in lines]
+        files: list[FetchedFile] = []
+        mistakes: list[ValidationError] = []
+        for line in lines:
+            try:
+                files.append(_read_line(*line))
+            except ValidationError as error:
+                mistakes.append(error)
+        if mistakes:
+            raise ValidationError(mistakes)
+        return files
 
 
 class RepositoryForm(forms.Form):
@@ -74,7 +83,8 @@ class HubForm(WishForm):
 def _read_line(url: str, sha256: str = "", *more: str) -> FetchedFile:
     if more or (sha256 and not is_sha256(sha256.lower())):
         shown = shown_url(url)[:200]
-        raise ValidationError(f"Behind {shown} there is no SHA-256, or more than that.")
+        words = "must be its SHA-256 alone, 64 hexadecimal digits, or nothing"
+        raise ValidationError(f"{shown}: behind it {words}.")
     try:
         return file_at(url, sha256=sha256.lower())
     except FetchRefused as error:

@@ -28,6 +28,17 @@ def find_shards(path: Path) -> list[Path]:
     return [shard for shard in shards if shard.exists()] or [path]
 
 
+def _find_file(path: Path, folders: list[Path]) -> Path:
+    resolved = path.resolve()
+    if not any(resolved.is_relative_to(folder) for folder in folders):
+        raise ValidationError("This is not in a folder that imports are allowed from.")
+    if path.is_symlink():
+        raise ValidationError("This is a link: give the file itself.")
+    if not resolved.is_file():
+        raise ValidationError("There is no such file.")
+    return resolved
+
+
 class ImportForm(WishForm):
     """A path in an allowed folder, and what to call the model."""
 
@@ -53,11 +64,9 @@ class ImportForm(WishForm):
         folders = [folder.resolve() for folder in settings.IMPORT_DIRS]
         if not path.is_absolute() and folders:
             path = folders[0] / path
-        resolved = path.resolve()
-        if not any(resolved.is_relative_to(folder) for folder in folders):
-            raise ValidationError("This is not in a folder that imports are allowed from.")
-        if path.is_symlink():
-            raise ValidationError("This is a link: give the file itself.")
-        if not resolved.is_file():
-            raise ValidationError("There is no such file.")
-        return resolved
+        try:
+            return _find_file(path, folders)
+        except RuntimeError:
+            raise ValidationError("This is a link that leads to itself.") from None
+        except OSError as error:
+            raise ValidationError(f"This cannot be looked at: {error.strerror}.") from error

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from models_registry.demo.models import DemoModel
 from models_registry.management.commands import fetch_demo_models
 from models_registry.models import Deployment, Model
+from tests.inference.gguf.builder import Draft
 from tests.tiny_lora import write_lora
 
 
@@ -50,6 +51,36 @@ def test_an_import_says_what_to_give_instead(home: Path, tmp_path: Path) -> None
         call_command("import_model", tmp_path / "nope.gguf", slug="tiny")
     with pytest.raises(CommandError, match="There is no model tiny: --new-version is for"):
         call_command("import_model", tmp_path / "nope.gguf", slug="tiny", new_version=True)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tiny.gguf", "--slug", "../x"], "--slug: Use lower-case letters"),
+        (["tiny.gguf", "--slug", "x", "--title", "y" * 300], "--title: Ensure this value has at"),
+        (["ftp://example.org/x", "--slug", "x"], "must begin with https:// or http://"),
+        (["https://localhost/x", "--slug", "../x"], "--slug: Use lower-case letters"),
+        (["hf://owner", "--slug", "x"], "name a file of the repository"),
+        ([".", "--slug", "x"], "not a regular file"),
+        (["tiny.gguf", "tiny.gguf", "--slug", "x"], "Shard|shard|several|more than"),
+    ],
+)
+def test_bad_options_are_told_by_name(
+    home: Path, tmp_path: Path, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Draft().write(tmp_path, "tiny.gguf")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CommandError, match=words):
+        call_command("import_model", *arguments)
+    assert not Model.objects.exists()
+
+
+@pytest.mark.parametrize("scale", ["nan", "inf", "much"])
+def test_a_scale_is_a_number(scale: str) -> None:
+    options = ["--deployment", "x", "--name", "x", "--scale", scale]
+    with pytest.raises(CommandError, match=r"--scale: .* is no number"):
+        call_command("import_adapter", "x", *options)
 
 
 def test_inspection_of_an_adapter_names_its_command(tmp_path: Path) -> None:

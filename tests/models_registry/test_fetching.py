@@ -314,6 +314,8 @@ def test_the_page_for_urls(admin_client: Client, monkeypatch: pytest.MonkeyPatch
     for bad in ("file:///x", "https://example.org/a.gguf nohash", "https://u:p@example.org/x"):
         page = admin_client.post(url, {"urls": bad, "slug": "other"})
         assert "urls" in page.context["form"].errors
+    several = admin_client.post(url, {"urls": f"file:///x\n{lines}ftp://y z", "slug": "other"})
+    assert len(several.context["form"].errors["urls"]) == 2
     signed = admin_client.post(url, {"urls": "https://a:b@example.org/x?sig=confidential no"})
     assert "confidential" not in str(signed.context["form"].errors)
     Model.objects.create(slug="taken", title="Taken")

@@ -70,11 +70,17 @@ def test_a_relative_path_and_a_second_version(admin_client: Client, offered: Pat
         "a\x00.gguf",
         "",
         ".",
+        "x" * 300,
         "x" * 5000,
+        "loop.gguf",
+        "loop/x.gguf",
+        "tiny.gguf/x.gguf",
     ],
 )
 def test_paths_elsewhere_are_refused(admin_client: Client, offered: Path, path: str) -> None:
     (offered.parent.parent / "secret.gguf").write_bytes(offered.read_bytes())
+    for name in ("loop", "loop.gguf"):
+        (offered.parent / name).symlink_to(name)
     page = post(admin_client, path)
     assert page.status_code == 200
     assert "path" in page.context["form"].errors

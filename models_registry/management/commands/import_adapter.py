@@ -1,15 +1,27 @@
 """Give a deployment a LoRA adapter from any path of this machine."""
 
-from argparse import ArgumentParser
+import contextlib
+import math
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from models_registry.management.commands.import_model import tell_by_option
 from models_registry.models import Deployment
 from models_registry.services.adapters import add_adapter
 from models_registry.services.store import Source
+
+
+def _read_scale(text: str) -> float:
+    """Read a number; no limits keep out what is called none."""
+    with contextlib.suppress(ValueError):
+        scale = float(text)
+        if math.isfinite(scale):
+            return scale
+    raise ArgumentTypeError(f"{text!r} is no number, such as 0.5")
 
 
 class Command(BaseCommand):
@@ -24,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", required=True, help="what requests call the adapter")
         parser.add_argument(
             "--scale",
-            type=float,
+            type=_read_scale,
             default=0.0,
             help="how strongly it acts where a request says nothing; without it 0: only where a "
             "request asks for it",
@@ -43,7 +55,7 @@ class Command(BaseCommand):
                 scale=options["scale"],
             )
         except ValidationError as error:
-            raise CommandError("\n".join(error.messages)) from error
+            raise CommandError(tell_by_option(error)) from error
         self.stdout.write(f"{deployment} has the adapter {adapter}.")
         if not adapter.scale:
             self.stdout.write(

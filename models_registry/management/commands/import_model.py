@@ -20,6 +20,8 @@ from models_registry.services.importing import import_model_files
 
 _HUB = "hf://"
 _PROGRESS_SECONDS = 2.0
+# What the fields of models and wishes are called here.
+_OPTIONS = {name: name for name in ("slug", "title", "kind", "name", "scale")} | {"model": "slug"}
 
 
 class Command(BaseCommand):
@@ -54,7 +56,7 @@ class Command(BaseCommand):
         except FetchRefused as error:
             raise CommandError(str(error)) from error
         except ValidationError as error:
-            raise CommandError("\n".join(error.messages)) from error
+            raise CommandError(tell_by_option(error)) from error
 
     def _import(self, slug: str, options: dict[str, Any]) -> ModelVersion | None:
         """Import what lies here as ever; where anything is fetched, all goes that road."""
@@ -92,6 +94,18 @@ class Command(BaseCommand):
         self.stdout.write(f"{upload}: {share} %, {received} of {upload.size_bytes} bytes")
 
 
+def tell_by_option(error: ValidationError) -> str:
+    """Say what is wrong, behind the option that gave it."""
+    if not hasattr(error, "error_dict"):
+        return "\n".join(error.messages)
+    options = {name: f"--{_OPTIONS[name]}: " for name in error.error_dict if name in _OPTIONS}
+    return "\n".join(
+        f"{options.get(name, '')}{message}"
+        for name, messages in error.message_dict.items()
+        for message in messages
+    )
+
+
 def _check_slug(slug: str, *, is_new_version: bool) -> None:
     """Say which option to change where the name and --new-version do not go together."""
     is_known = Model.objects.filter(slug=slug).exists()
@@ -105,7 +119,8 @@ def _check_slug(slug: str, *, is_new_version: bool) -> None:
 
 
 def _is_elsewhere(source: str) -> bool:
-    return source.startswith((_HUB, "https://", "http://"))
+    # Another scheme is told what it should be.
+    return "://" in source
 
 
 def _find_files(source: str) -> list[FetchedFile]:
