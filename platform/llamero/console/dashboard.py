@@ -11,11 +11,13 @@ from llamero.console.access import may_see_overview, staff_only
 from llamero.console.attention import list_concerns
 from llamero.console.history import history_context
 from llamero.console.overview import Overview, read_overview
+from llamero.console.recent_changes import list_recent_changes
 
 
 def add_overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add what the home page shows to its context (called by the admin theme)."""
-    return context | {"title": "Overview"} | _read(request) | history_context(request)
+    recent = {"recent_changes": list_recent_changes(request.user)}
+    return context | {"title": "Overview"} | _read(request) | history_context(request) | recent
 
 
 @require_safe

@@ -1,13 +1,21 @@
 """Lists of the admin: named by what is in them, and of use where nothing is."""
 
+import html
+import re
+
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from llamero.accounts.models import Team
 from llamero.console.sidebar import ICONS
 from llamero.console.templatetags.lists import WHEN_EMPTY
+
+NO_MEMBERS = {
+    f"{name}-{part}_FORMS": 0 for name in ("memberships", "limits") for part in ("TOTAL", "INITIAL")
+}
 
 
 def test_each_list_says_where_its_rows_come_from() -> None:
@@ -62,3 +70,24 @@ def test_pages_have_landmarks_and_a_way_past_the_navigation(staff_browser: Clien
 
     assert '<main id="start"' in page
     assert 'href="#start"' in page
+
+
+def test_the_home_page_tells_what_people_changed(staff_browser: Client) -> None:
+    staff_browser.post(reverse("admin:accounts_team_add"), {"name": "Grazers"} | NO_MEMBERS)
+    team = Team.objects.get()
+
+    assert re.search(r">Team Grazers</a> created <small>by sam,", staff_browser.get("/admin/").text)
+    history = staff_browser.get(reverse("admin:accounts_team_history", args=[team.pk])).text
+    found = re.search(r'href="(/admin/audit/change/\?kind=accounts.team&amp;[^"]*)"', history)
+    assert found is not None
+    staff_browser.post(reverse("admin:accounts_team_add"), {"name": "Strangers"} | NO_MEMBERS)
+    log = staff_browser.get(html.unescape(found[1])).text
+    assert "Grazers" in log
+    assert "Strangers" not in log
+
+
+def test_who_may_not_read_the_log_is_told_no_changes(staff_browser: Client) -> None:
+    staff_browser.post(reverse("admin:accounts_team_add"), {"name": "Grazers"} | NO_MEMBERS)
+    User.objects.filter(username="sam").update(is_superuser=False)
+
+    assert "Recent changes" not in staff_browser.get("/admin/").text

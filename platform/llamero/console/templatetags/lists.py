@@ -1,8 +1,9 @@
-"""What an empty list of the admin says: where its rows come from."""
+"""What an empty list of the admin says, and how the audit log names what is listed."""
 
 from typing import Any
 
 from django import template
+from django.db.models import Model
 
 register = template.Library()
 
@@ -40,3 +41,9 @@ WHEN_EMPTY = {
 def when_empty(change_list: Any) -> str:
     """Say where rows of this list come from."""
     return WHEN_EMPTY[change_list.model.__name__]
+
+
+@register.filter
+def kind_of(thing: Model) -> str:
+    """Give the kind of a thing as the audit log writes it."""
+    return thing._meta.label_lower
