@@ -20,6 +20,11 @@ PAGES = {
     "new-deployment": "/admin/models_registry/deployment/add/",
     "nodes": "/admin/control/node/",
     "keys": "/admin/accounts/apikey/",
+    "new-key": "/admin/accounts/apikey/add/",
+    "key": "/admin/accounts/apikey/1/change/",
+    "new-alert": "/admin/usage/usagealert/add/",
+    "teams": "/admin/accounts/team/",
+    "upload": "/admin/models_registry/model/upload/",
 }
 QUICK = {"overview", "deployment"}
 each_page = pytest.mark.parametrize(
@@ -68,6 +73,24 @@ def test_a_step_can_be_taken_by_the_keyboard(page: Page) -> None:
     page.keyboard.press("Enter")
 
     expect(page.get_by_text("smol will restart.")).to_be_visible()
+
+
+def test_what_the_theme_opens_by_clicks_is_reached_by_the_keyboard(page: Page) -> None:
+    settle(page, "deployments")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.get_by_role("button", name="Filters").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Apply Filters")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="admin").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    menu = page.get_by_role("button", name="Show or hide the navigation")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="API keys")).to_be_visible()
 
 
 def test_the_form_folds_what_few_need(page: Page) -> None:

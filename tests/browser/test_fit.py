@@ -88,6 +88,9 @@ def test_a_phone_needs_no_sideways_scrolling(
 def test_on_a_phone_two_columns_are_turned_like_pages(playground: Page) -> None:
     playground.set_viewport_size(NARROW)  # type: ignore[arg-type]
     playground.get_by_role("button", name="Compare two models").click()
+    # Two of the same would compare nothing.
+    expect(playground.locator("#model")).to_have_value("smol")
+    expect(playground.locator("#second-model")).to_have_value("sleepy")
     show_a_rich_answer(playground)
     second = playground.locator("#second-column")
     expect(second.locator(".message-stats .stat").first).to_be_attached()

@@ -1,6 +1,8 @@
 """The upload page: what is no model is refused at once; cuts, reloads and restarts cost nothing."""
 
+import contextlib
 import hashlib
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,6 +56,37 @@ def test_what_is_no_model_is_refused_on_the_page(
     expect(page.locator("[data-part=words]")).to_contain_text("Refused: This is a web page")
     page.get_by_role("button", name="Remove page.gguf").click()
     expect(page.locator(".upload-file")).to_have_count(0)
+
+
+def keep(gateway: Gateway, path: Path) -> None:
+    """Have a file in the store, as an import leaves it."""
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    blob = gateway.home / "models" / sha256[:2] / sha256
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    blob.write_bytes(path.read_bytes())
+    row = (sha256, blob.stat().st_size, "", "2026-05-01 10:00:00")
+    columns = "sha256, size_bytes, owner, created_at"
+    database = sqlite3.connect(gateway.home / "llamero.sqlite3", timeout=PATIENCE_MS / 1000)
+    with contextlib.closing(database), database:
+        database.execute(
+            f"INSERT INTO models_registry_modelfile ({columns}) VALUES (?, ?, ?, ?)", row
+        )
+
+
+def test_a_file_that_is_here_is_not_sent_again(
+    page: Page, gateway: Gateway, tmp_path: Path
+) -> None:
+    path = Draft().write(tmp_path, "here.gguf")
+    keep(gateway, path)
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.method) if one.method == "PATCH" else None)
+    page.goto(UPLOAD)
+    send(page, path)
+
+    row = page.locator(".upload-file")
+    expect(row.locator("[data-part=words]")).to_contain_text("was here already")
+    expect(row.get_by_role("button", name="Pause")).to_be_hidden()
+    assert sent == []
 
 
 def upload_through_cuts(page: Page, complaints: Complaints, gateway: Gateway, model: Path) -> None:

@@ -36,5 +36,5 @@ def read_own_usage(user: User) -> OwnUsage:
 
 def read_own_budgets(user: User) -> Sequence[BudgetLeft]:
     """Read what is left to somebody: of their own budgets, their keys' and their teams'."""
-    teams = user.memberships.values("team")  # type: ignore[attr-defined]
+    teams = user.memberships.values("team")
     return read_left(Q(user=user) | Q(key__user=user) | Q(team__in=teams))
