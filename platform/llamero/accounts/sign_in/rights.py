@@ -9,7 +9,7 @@ from llamero.accounts.identities import NoUser, find_user
 from llamero.accounts.models import Identity, UserPolicy
 from llamero.accounts.sign_in.attempt import SignInFailed
 from llamero.accounts.sign_in.config import SignInSettings
-from llamero.accounts.tokens.claims import read_subject, read_username, read_words
+from llamero.accounts.tokens.claims import read_names, read_subject, read_username
 from llamero.accounts.tokens.reading import Claims
 from llamero.accounts.tokens.refusals import TokenRefused
 
@@ -21,7 +21,7 @@ def admit(claims: Claims, config: SignInSettings) -> User:
 
     Who is in no group that may enter loses the rights they had, and is not made a user.
     """
-    groups = frozenset(read_words(claims, config.groups_claim))
+    groups = frozenset(read_names(claims, config.groups_claim))
     may_enter = bool(groups & (config.staff_groups | config.superuser_groups))
     try:
         subject = read_subject(claims)

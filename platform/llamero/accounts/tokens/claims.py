@@ -77,6 +77,12 @@ def read_words(claims: Claims, name: str) -> Sequence[str]:
     return [word for word in words[:_MAX_WORDS] if isinstance(word, str) and word]
 
 
+def read_names(claims: Claims, name: str) -> Sequence[str]:
+    """Give a claim that lists names, which may have spaces: a text is one of them."""
+    found = claims.get(name)
+    return [found] if isinstance(found, str) else read_words(claims, name)
+
+
 def _equals(values: Sequence[Any], wanted: Any) -> bool:
     """Compare without Python's notion that 1 is True."""
     return any(type(value) is type(wanted) and value == wanted for value in values)

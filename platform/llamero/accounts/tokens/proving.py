@@ -10,6 +10,7 @@ from llamero.accounts.tokens.claims import (
     check_audience,
     check_required,
     check_times,
+    read_names,
     read_subject,
     read_username,
     read_words,
@@ -117,7 +118,4 @@ def _read_models(claims: Claims, name: str) -> tuple[str, ...] | None:
 
 def _read_teams(claims: Claims, name: str) -> list[str]:
     """Give the teams that a token names; some providers write them as paths."""
-    found = claims.get(name)
-    # A name may have spaces: a text is one of them.
-    names = [found] if isinstance(found, str) else read_words(claims, name)
-    return [one.strip("/") for one in names]
+    return [one.strip("/") for one in read_names(claims, name)]

@@ -117,7 +117,9 @@ def test_rights_follow_groups_at_each_sign_in(provider: FakeProvider, client: Cl
     assert (user.is_staff, user.is_superuser) == (False, False)
 
 
-@pytest.mark.parametrize("groups", [None, [], "llm", ["LLM-STAFF"], {"llm-staff": True}, [7]])
+@pytest.mark.parametrize(
+    "groups", [None, [], "llm", "not llm-staff", ["LLM-STAFF"], {"llm-staff": True}, [7]]
+)
 def test_strangers_stay_outside_and_are_made_nobody(
     provider: FakeProvider, client: Client, groups: Any
 ) -> None:
