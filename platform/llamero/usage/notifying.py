@@ -6,15 +6,20 @@ same id.
 
 import json
 import logging
+import secrets
+import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from smtplib import SMTPException
+from typing import Any
 
 from django.core.mail import EmailMessage
 from django.db.models import F
 from django.utils import timezone
 
 from llamero.egress import FetchFailed, UnsafeAddress, post_document
-from llamero.usage.models import AlertNotice, NoticeState
+from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from llamero.usage.signing import sign
 
 logger = logging.getLogger(__name__)
@@ -23,10 +28,16 @@ MAX_TRIES = 12
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(hours=1)
 # Each may take some seconds, and the ledger waits for them.
 MAX_SENT = 5
+MAX_SECONDS = 5.0
+TRIAL = "usage.alert.trial"
 
 
 class NotSent(Exception):
     """Why somebody could not be told."""
+
+
+# Addresses that cannot be written as mails need them are a ValueError.
+_TROUBLE = (NotSent, FetchFailed, UnsafeAddress, SMTPException, OSError, ValueError)
 
 
 def send_notices(now: datetime) -> None:
@@ -34,9 +45,40 @@ def send_notices(now: datetime) -> None:
     due = AlertNotice.objects.filter(
         state=NoticeState.WAITING, next_try_at__lte=now, alert__enabled=True
     )
+    began = time.monotonic()
     for notice in due.select_related("alert").order_by("next_try_at", "pk")[:MAX_SENT]:
+        if time.monotonic() - began > MAX_SECONDS:
+            return
         if _claim(notice, now):
             _send(notice)
+
+
+def try_alert(alert: UsageAlert) -> list[str]:
+    """Tell recipients and webhook that this is a trial; give what failed, and why.
+
+    Blocks for some seconds.
+    """
+    failed: list[str] = []
+    tells = {
+        "E-mail": (alert.recipients, partial(_try_email, alert)),
+        "Webhook": (alert.webhook_url, partial(_try_webhook, alert)),
+    }
+    for name, (is_meant, tell) in tells.items():
+        if is_meant:
+            try:
+                tell()
+            except _TROUBLE as error:
+                failed.append(f"{name}: {error}")
+    return failed
+
+
+def _try_email(alert: UsageAlert) -> None:
+    lines = (f"This is a trial of the alert “{alert.name}”.", "No budget is concerned.")
+    _write(alert, f"A trial of the alert {alert.name}", lines)
+
+
+def _try_webhook(alert: UsageAlert) -> None:
+    _post(alert, f"trial_{secrets.token_hex(8)}", {"type": TRIAL, "alert": alert.name})
 
 
 def _claim(notice: AlertNotice, now: datetime) -> bool:
@@ -55,7 +97,7 @@ def _send(notice: AlertNotice) -> None:
             _send_email(notice)
         else:
             _call_webhook(notice)
-    except (NotSent, FetchFailed, UnsafeAddress, SMTPException, OSError) as error:
+    except _TROUBLE as error:
         logger.warning("alert %s could not tell by %s: %s", notice.alert_id, notice.channel, error)
         is_last = notice.num_tries + 1 >= MAX_TRIES
         state = NoticeState.GIVEN_UP if is_last else NoticeState.WAITING
@@ -64,8 +106,6 @@ def _send(notice: AlertNotice) -> None:
 
 
 def _send_email(notice: AlertNotice) -> None:
-    if notice.alert.hindrance:
-        raise NotSent(notice.alert.hindrance)
     told = notice.message
     has_refused = told.get("has_refused", False)
     share = f"{told['share_percent']} % of a budget is used"
@@ -78,19 +118,28 @@ def _send_email(notice: AlertNotice) -> None:
         f"The budget begins anew at {told['window_ends']}.",
         f"This is the alert “{told['alert']}”.",
     )
-    EmailMessage(
-        " ".join(subject.split()), "\n".join(lines) + "\n", to=notice.alert.recipients
-    ).send()
+    _write(notice.alert, subject, lines)
+
+
+def _write(alert: UsageAlert, subject: str, lines: Iterable[str]) -> None:
+    if alert.hindrance:
+        raise NotSent(alert.hindrance)
+    # Names may have several lines.
+    subject = " ".join(subject.split())
+    EmailMessage(subject, "\n".join(lines) + "\n", to=alert.recipients).send()
 
 
 def _call_webhook(notice: AlertNotice) -> None:
-    message_id = f"alert_{notice.pk}"
+    _post(notice.alert, f"alert_{notice.pk}", notice.message)
+
+
+def _post(alert: UsageAlert, message_id: str, message: dict[str, Any]) -> None:
     seconds = int(timezone.now().timestamp())
-    body = json.dumps(notice.message).encode()
+    body = json.dumps(message).encode()
     headers = {
         "Content-Type": "application/json",
         "webhook-id": message_id,
         "webhook-timestamp": str(seconds),
-        "webhook-signature": sign(notice.alert.webhook_secret, message_id, seconds, body),
+        "webhook-signature": sign(alert.webhook_secret, message_id, seconds, body),
     }
-    post_document(notice.alert.webhook_url, body, headers)
+    post_document(alert.webhook_url, body, headers)

@@ -12,13 +12,15 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.core import mail
 from django.urls import reverse
 from django.utils import timezone
 
 from llamero.accounts.models import Team
-from llamero.usage import export
+from llamero.egress import FetchFailed
+from llamero.usage import export, notifying
 from llamero.usage.export import write_csv
-from llamero.usage.models import JobText, LedgerRow, ModelPrice, UsageAlert
+from llamero.usage.models import AlertNotice, JobText, LedgerRow, ModelPrice, UsageAlert
 from llamero.usage.texts import pack_text
 from tests.llamero.usage.rows import NOON, make_row, save_rows
 from tests.models_registry.factories import make_model
@@ -286,6 +288,45 @@ def test_who_makes_an_alert_is_told_that_no_mail_server_is_set_up(admin_client, 
     assert answer.content.decode().count("LLAMERO_EMAIL_URL") == 2
     settings.EMAIL_IS_SET_UP = True
     assert "LLAMERO_EMAIL_URL" not in admin_client.get(url).content.decode()
+
+
+def test_an_alert_can_be_tried(viewer, admin_client, settings, monkeypatch):
+    settings.EMAIL_IS_SET_UP = True
+    told = []
+    monkeypatch.setattr(notifying, "post_document", lambda *call: told.append(call))
+    alert = UsageAlert.objects.create(
+        name="a\nb", recipients=["a@b.example"], webhook_url="https://hooks.example/s3cr3t"
+    )
+    url = f"/admin/usage/usagealert/{alert.pk}/"
+    assert f'action="{url}step/try/"' in admin_client.get(f"{url}change/").content.decode()
+    asked = admin_client.post(f"{url}step/try/").content.decode()
+    assert "a@b.example" in asked
+    assert "hooks.example" in asked
+    assert (told, mail.outbox) == ([], [])
+    answer = admin_client.post(f"{url}step/try/", {"confirmed": "1"}, follow=True)
+    assert "All were told" in answer.content.decode()
+    [(address, body, headers)] = told
+    assert (address, json.loads(body)["type"]) == (alert.webhook_url, "usage.alert.trial")
+    assert headers["webhook-signature"].startswith("v1,")
+    assert mail.outbox[0].subject == "A trial of the alert a b"
+    assert not AlertNotice.objects.exists()
+    assert viewer.post(f"{url}step/try/", {"confirmed": "1"}).status_code == 403
+
+
+def test_who_tries_an_alert_is_told_what_failed(admin_client, settings, monkeypatch):
+    settings.EMAIL_IS_SET_UP = False
+
+    def refuse(*_):
+        raise FetchFailed("hooks.example answered 404")
+
+    monkeypatch.setattr(notifying, "post_document", refuse)
+    alert = UsageAlert.objects.create(
+        name="a", recipients=["a@b.example"], webhook_url="https://hooks.example/"
+    )
+    url = f"/admin/usage/usagealert/{alert.pk}/step/try/"
+    page = admin_client.post(url, {"confirmed": "1"}, follow=True).content.decode()
+    assert "E-mail: No mail server is set up" in page
+    assert "Webhook: hooks.example answered 404" in page
 
 
 def test_secrets_of_an_alert_are_for_those_who_may_change_it(viewer, admin_client):

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -15,17 +16,34 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from llamero.accounts.targets import TARGETS, show_target
 from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from llamero.usage.models.alert import NO_MAIL_SERVER
+from llamero.usage.notifying import try_alert
+from models_registry.admin.confirmed import Step, StepsAboveForm
 
 _STATES = {
     NoticeState.WAITING: "info",
     NoticeState.SENT: "success",
     NoticeState.GIVEN_UP: "danger",
 }
-
-
 _WHOSE = (
     "Choose one, and its budgets are watched. Without any the alert watches all budgets there are."
 )
+
+
+def _foretell_trial(alert: UsageAlert) -> list[str]:
+    lines = [f"An e-mail goes to {', '.join(alert.recipients)}."] if alert.recipients else []
+    if alert.webhook_url:
+        lines.append(f"The webhook at {urlsplit(alert.webhook_url).hostname} is told.")
+    return [*lines, "Both say that it is a trial."]
+
+
+def _carry_out_trial(alert: UsageAlert) -> str:
+    failed = try_alert(alert)
+    if failed:
+        raise ValidationError(failed)
+    return f"All were told of a trial of {alert}."
+
+
+_TRY = Step("try", "Try it", "send", _foretell_trial, _carry_out_trial)
 
 
 class SharesField(forms.JSONField):
@@ -90,10 +108,12 @@ class UsageAlertForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(UsageAlert)
-class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
+class UsageAlertAdmin(StepsAboveForm, ModelAdmin):  # type: ignore[misc]
     """Whose budgets are watched, and who is told."""
 
     form = UsageAlertForm
+    steps = (_TRY,)
+    change_form_outer_before_template = "usage/alert_top.html"
     list_display = (
         "name",
         "enabled",
@@ -107,6 +127,9 @@ class UsageAlertAdmin(ModelAdmin):  # type: ignore[misc]
     search_fields = ("name",)
     autocomplete_fields = TARGETS
     readonly_fields = ("shown_webhook", "shown_secret")
+
+    class Media:
+        css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Keep secrets from those who may only look: where a webhook is often is one, too."""
