@@ -31,6 +31,12 @@ NO_CELLS = 1
 """llama_decode found no room; nothing was computed."""
 
 _CALLS_BETWEEN = 16
+# Tokens moved before a call, so that nobody waits long for it: a part of a step's time.
+_MOVED_TOKENS = 1024
+# Who gathers must be able to go on for a while.
+_MOST_FULL = 0.8
+# Larger states stay where they are: there are two copies of one while it moves.
+_MAX_STATE_BYTES = 256 << 20
 _NO_LIMIT = 1 << 62
 
 
@@ -48,6 +54,7 @@ class GroupedBackend:
         self._groups = PrefixGroups()
         self._group = Group(0)
         self._inside: set[int] = set()
+        self._wanted: set[int] = set()
         self._lengths: dict[int, int] = {}
         self._recent: set[int] = set()
         self._calls = count(1)
@@ -66,6 +73,8 @@ class GroupedBackend:
         """Compute slices, ordered by sequence id; raises DecodeError."""
         if next(self._calls) % _CALLS_BETWEEN == 0:
             self._review()
+        if self._wanted or self._inside:
+            self._move()
         rows = self._decode(slices)
         for piece in slices:
             self._lengths[piece.seq_id] = piece.start + len(piece.tokens)
@@ -114,10 +123,12 @@ class GroupedBackend:
         else:
             kept = self._side.copy_prefix(source, target, num_tokens)
             self._inside.add(target)
+            self._wanted.add(target)
             self._group = group
         self._note(target, kept)
         if group and kept and not self._inside and len(group.members) >= MIN_MEMBERS:
-            self._enter(group, self._recent | {source})
+            self._gather(group, self._recent | {source})
+            self._move()
         return kept
 
     def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
@@ -139,17 +150,17 @@ class GroupedBackend:
     def _decode(self, slices: Sequence[Slice]) -> Rows:
         """Compute each slice where its sequence is."""
         inside = [piece for piece in slices if piece.seq_id in self._inside]
+        if inside and self._make_room(sum(len(piece.tokens) for piece in inside)):
+            inside = [piece for piece in inside if piece.seq_id in self._inside]
         if not inside:
-            return self._main.decode(slices)
-        if self._num_cells_used() + sum(len(piece.tokens) for piece in inside) > self._num_cells:
-            self._leave_all("they need more cells than there are")
             return self._main.decode(slices)
         try:
             rows = self._side.decode(inside)
         except DecodeError as error:
             if error.code != NO_CELLS:
                 raise
-            self._leave_all("llama.cpp found no cells")
+            self._part("llama.cpp found no cells")
+            self._leave(sorted(self._inside))
             return self._main.decode(slices)
         if len(inside) == len(slices):
             return rows
@@ -171,54 +182,81 @@ class GroupedBackend:
     def _review(self) -> None:
         """See whether what runs now should share cells, or should no longer."""
         recent, self._recent = self._recent, set()
-        if not self._inside:
+        if not self._wanted:
             group = self._groups.largest_among(recent)
-            if group:
-                self._enter(group, recent)
+            if group and not self._inside:
+                self._gather(group, recent)
             return
-        self._leave(sorted(self._inside - recent))
-        members = (self._group.members & recent) | self._inside
-        if self._is_worth(self._group, members, recent, is_on=True):
-            self._bring(self._group, members - self._inside)
-        else:
-            self._leave_all("it does not pay any more")
+        self._wanted = self._group.members & recent
+        if not self._is_worth(self._group, recent, is_on=True):
+            self._part("it does not pay any more")
 
-    def _enter(self, group: Group, recent: set[int]) -> None:
-        """Move those of a group that run to the small context, if that pays."""
+    def _gather(self, group: Group, recent: set[int]) -> None:
+        """Have those of a group that run move to the small context, if that pays."""
+        if self._is_worth(group, recent, is_on=False):
+            self._group, self._wanted = group, group.members & recent
+            logger.info("%d sequences share %d tokens from now on", len(self._wanted), group.length)
+
+    def _part(self, reason: str) -> None:
+        """Have all sequences move back."""
+        self._wanted = set()
+        logger.info("%d sequences share no cells any more: %s", len(self._inside), reason)
+
+    def _is_worth(self, group: Group, recent: set[int], *, is_on: bool) -> bool:
         members = group.members & recent
-        if not self._is_worth(group, members, recent, is_on=False):
-            return
-        self._group = group
-        self._bring(group, members)
-        if len(self._inside) < MIN_MEMBERS:
-            self._leave_all("too few of them fit")
-            return
-        logger.info("%d sequences share %d tokens now", len(self._inside), group.length)
-
-    def _is_worth(self, group: Group, members: set[int], recent: set[int], *, is_on: bool) -> bool:
         lengths = {seq_id: self._lengths.get(seq_id, 0) for seq_id in members}
+        num_cells = count_cells(group.length, lengths.values())
+        if num_cells > self._num_cells * (1.0 if is_on else _MOST_FULL):
+            return False
         return is_worth(group, lengths, len(recent - members), is_on=is_on)
 
-    def _bring(self, group: Group, seq_ids: set[int]) -> None:
-        """Move sequences to the small context, as far as there is room."""
-        for seq_id in sorted(seq_ids):
-            num_tokens = self._lengths[seq_id]
-            if self._num_cells_used() + num_tokens > self._num_cells:
-                return
-            holder = next(iter(self._inside), None)
-            if holder is not None and num_tokens == group.length:
-                kept = self._side.copy_prefix(holder, seq_id, num_tokens)
-            else:
-                kept = self._restore_inside(seq_id, num_tokens)
-                if kept and holder is not None:
-                    self._side.share_prefix(holder, seq_id, group.length)
-            if kept != num_tokens:
-                return
-            self._main.keep_prefix(seq_id, 0)
-            self._inside.add(seq_id)
+    def _move(self) -> None:
+        """Move some of the sequences that are not where they should be."""
+        wanted = self._wanted & self._group.members
+        if wanted == self._inside:
+            return
+        num_moved = 0
+        for seq_id in sorted(self._inside - wanted):
+            if num_moved < _MOVED_TOKENS:
+                num_moved += self._lengths[seq_id]
+                self._leave([seq_id])
+        for seq_id in sorted(wanted - self._inside):
+            is_free = bool(self._inside) and self._lengths[seq_id] == self._group.length
+            if num_moved < _MOVED_TOKENS or is_free:
+                num_moved += 0 if is_free else self._lengths[seq_id]
+                self._bring(seq_id, is_free=is_free)
+
+    def _bring(self, seq_id: int, *, is_free: bool) -> None:
+        """Move a sequence to the small context, if there is room for it."""
+        num_tokens, length = self._lengths[seq_id], self._group.length
+        kept = 0
+        if is_free:
+            kept = self._side.copy_prefix(next(iter(self._inside)), seq_id, num_tokens)
+        elif self._num_cells_used() + num_tokens <= self._num_cells:
+            kept = self._restore_inside(seq_id, num_tokens)
+            if kept and self._inside:
+                self._side.share_prefix(next(iter(self._inside)), seq_id, length)
+        if kept != num_tokens:
+            self._wanted.discard(seq_id)
+            return
+        self._main.keep_prefix(seq_id, 0)
+        self._inside.add(seq_id)
+
+    def _make_room(self, num_tokens: int) -> bool:
+        """Move sequences back until so many cells are free; tells whether any had to go."""
+        num_free = self._num_cells - self._num_cells_used()
+        if num_tokens <= num_free:
+            return False
+        self._part("they need more cells than there are")
+        for seq_id in sorted(self._inside, key=lambda one: -self._lengths[one]):
+            num_free += max(0, self._lengths[seq_id] - self._group.length)
+            self._leave([seq_id])
+            if num_tokens <= num_free:
+                break
+        return True
 
     def _restore_inside(self, seq_id: int, num_tokens: int) -> int:
-        state = self._main.save_state(seq_id, _NO_LIMIT)
+        state = self._main.save_state(seq_id, _MAX_STATE_BYTES)
         layout = read_layout(state) if state else None
         if state is None or layout is None:
             return 0
@@ -229,10 +267,6 @@ class GroupedBackend:
     def _save_inside(self, seq_id: int, max_bytes: int) -> memoryview | None:
         state = self._side.save_state(seq_id, max_bytes)
         return self._main_layout.take(state) if state else None
-
-    def _leave_all(self, reason: str) -> None:
-        logger.info("%d sequences share no cells any more: %s", len(self._inside), reason)
-        self._leave(sorted(self._inside))
 
     def _leave(self, seq_ids: Sequence[int]) -> None:
         """Move sequences back; one whose state is lost is empty, and computed anew."""

@@ -79,20 +79,33 @@ class _Reader:
     def write(self, layout: StateLayout) -> memoryview:
         """Give the state as a context of this layout writes it."""
         magic, seq_id, _ = self._head
-        parts: list[bytes | memoryview] = [
+        form = _COLUMN if layout.is_transposed else _ROW
+        num_values = sum(form.size + table.nbytes for _, table in self._tables)
+        front: list[bytes | memoryview] = [
             _HEAD.pack(magic, seq_id, layout.num_streams) + _COUNT.pack(self._count),
             self._state[slice(*self._cells)],
             _VALUES.pack(layout.is_transposed, self._num_layers),
             self._state[slice(*self._keys)],
         ]
+        size = sum(map(len, front)) + num_values + _COUNT.size * (layout.num_streams - 1)
+        # Filled in place: states are megabytes, and each further copy costs a part of a step.
+        written = np.zeros(size, np.uint8)
+        at = 0
+        for part in front:
+            written[at : at + len(part)] = np.frombuffer(part, np.uint8)
+            at += len(part)
         for kind, table in self._tables:
-            _, width = table.shape
+            width = table.shape[1]
             if layout.is_transposed:
-                parts += [_COLUMN.pack(kind, table.itemsize, width), table.T.tobytes()]
+                form.pack_into(written.data, at, kind, table.itemsize, width)
             else:
-                parts += [_ROW.pack(kind, width * table.itemsize), table.tobytes()]
-        parts.append(bytes(_COUNT.size * (layout.num_streams - 1)))
-        return memoryview(b"".join(parts))
+                form.pack_into(written.data, at, kind, width * table.itemsize)
+            at += form.size
+            rows = table.T if layout.is_transposed else table
+            target = np.frombuffer(written, table.dtype, table.size, at).reshape(rows.shape)
+            target[:] = rows
+            at += table.nbytes
+        return written.data
 
     def _read_values(self, at: int) -> tuple[list[tuple[int, NDArray[Any]]], int]:
         """Give each layer's type and values, a row per cell, and where they end."""
