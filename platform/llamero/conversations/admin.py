@@ -9,6 +9,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from llamero.conversations.models import ResponseState, StoredResponse
+from models_registry.admin.few_choices import FewChoicesFilter
 from models_registry.admin.labels import draw_label
 
 _COLOURS: dict[str, str] = {
@@ -25,8 +26,8 @@ class StoredResponseAdmin(ModelAdmin):  # type: ignore[misc]
     """Staff may delete what was stored, and read none of it."""
 
     list_display = ("id", "state_label", "model", "api_key", "is_background", "created_at")
-    list_filter = ("state", "is_background", "model")
-    search_fields = ("id", "api_key__name", "api_key__prefix")
+    list_filter = ("state", "is_background", ("model", FewChoicesFilter))
+    search_fields = ("id", "model__slug", "api_key__name", "api_key__prefix")
     list_select_related = ("model", "api_key")
     fields = (
         "id",

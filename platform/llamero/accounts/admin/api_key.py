@@ -28,6 +28,7 @@ from llamero.accounts.services import (
     switch_api_keys,
 )
 from models_registry.admin.confirmed import Step, StepsAboveForm
+from models_registry.admin.few_choices import FewChoicesFilter
 
 _LABELS = {
     KeyState.ACTIVE: "success",
@@ -44,7 +45,7 @@ class ApiKeyAdmin(StepsAboveForm, TeamRightsMixin):
 
     form = ApiKeyForm
     list_display = ("name", "shown_prefix", "owner", "state_label", "expires_at", "last_used_at")
-    list_filter = (StateFilter, "team", "issuer", "pepper")
+    list_filter = (StateFilter, ("team", FewChoicesFilter), "issuer", "pepper")
     search_fields = ("name", "prefix", "old_prefix", "user__username", "team__name")
     filter_horizontal = ("allowed_models",)
     list_select_related = ("user", "team", "issuer")
