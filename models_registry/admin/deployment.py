@@ -25,6 +25,7 @@ from models_registry.admin.live_panel import PANELS, show_live
 from models_registry.admin.memory_panel import show_memory
 from models_registry.admin.model_first import choose_model_first, propose_name
 from models_registry.admin.removal import remove_files_after_commit
+from models_registry.admin.search_box import SearchBoxes
 from models_registry.admin.shares import describe_split, show_split, with_split
 from models_registry.admin.size_field import SizeField
 from models_registry.models import Deployment, Model, ModelVersion, VersionState
@@ -42,7 +43,7 @@ _NEEDS_NEW_REPLICA = frozenset((*PROFILE_FIELDS, "pinned_version", "draft_versio
 
 
 @admin.register(Deployment)
-class DeploymentAdmin(StepsAboveForm, ModelAdmin):  # type: ignore[misc]
+class DeploymentAdmin(StepsAboveForm, SearchBoxes, ModelAdmin):  # type: ignore[misc]
     """How it runs, with what can be done about it; below that how it should."""
 
     form = DeploymentForm

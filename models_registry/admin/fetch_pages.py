@@ -36,6 +36,10 @@ class FetchPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-
     template_name = "models_registry/fetch.html"
     form_class = FetchForm
 
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Say whose form it is."""
+        return {**super().get_form_kwargs(), "user": self.request.user}
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the tabs."""
         return {**super().get_context_data(**kwargs), "tabs": list_tabs("fetch")}
@@ -74,7 +78,7 @@ class HubPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-ar
         choices = list_choices(found.files) if found else []
         initial = {"repository": found.name, "revision": found.commit} if found else {}
         data = self.request.POST if self.request.method == "POST" else None
-        return HubForm(data, choices=choices, initial=initial)
+        return HubForm(data, choices=choices, initial=initial, user=self.request.user)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add what the template shows."""

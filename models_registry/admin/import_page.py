@@ -28,6 +28,10 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
     template_name = "models_registry/import.html"
     form_class = ImportForm
 
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Say whose form it is."""
+        return {**super().get_form_kwargs(), "user": self.request.user}
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add what the template lists."""
         context: dict[str, Any] = super().get_context_data(**kwargs)

@@ -18,6 +18,7 @@ from models_registry.admin.model_filters import HasDeployment, HasVersion
 from models_registry.admin.model_form import ModelForm
 from models_registry.admin.model_page import describe_model
 from models_registry.admin.removal import remove_files_after_commit
+from models_registry.admin.search_box import SearchBoxes
 from models_registry.admin.upload_page import UploadPage
 from models_registry.admin.version_steps import list_model_steps
 from models_registry.models import Model, ModelAlias
@@ -31,7 +32,7 @@ class AliasInline(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(Model)
-class ModelModelAdmin(ConfirmedSteps, ModelAdmin):  # type: ignore[misc]
+class ModelModelAdmin(ConfirmedSteps, SearchBoxes, ModelAdmin):  # type: ignore[misc]
     """Models come by upload and import; “add” leads there."""
 
     form = ModelForm

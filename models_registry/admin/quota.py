@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from models_registry.admin.search_box import SearchBoxes
 from models_registry.admin.size_field import SizeField
 from models_registry.incoming.room import bytes_of
 from models_registry.models import UploadQuota
@@ -14,7 +15,7 @@ from models_registry.sizes import filesizeformat
 
 
 @admin.register(UploadQuota)
-class UploadQuotaAdmin(ModelAdmin):  # type: ignore[misc]
+class UploadQuotaAdmin(SearchBoxes, ModelAdmin):  # type: ignore[misc]
     """Who may fill more of the store, or less, than everybody else."""
 
     list_display = ("user", "allowed", "updated_at")

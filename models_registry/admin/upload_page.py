@@ -10,7 +10,7 @@ from models_registry.admin.import_tabs import list_tabs
 from models_registry.admin.wish_form import WishForm
 from models_registry.incoming.room import free_bytes, outstanding_bytes
 from models_registry.incoming_ids import is_incoming_id
-from models_registry.models import ImportState, ModelImport
+from models_registry.models import ImportState, Model, ModelImport
 from models_registry.sizes import filesizeformat
 
 MAX_LISTED = 20
@@ -32,7 +32,7 @@ class UploadPage(UnfoldModelAdminViewMixin, TemplateView):  # type: ignore[misc]
         return {
             **context,
             "tabs": list_tabs("upload"),
-            "form": WishForm(initial=_initial(shown)),
+            "form": WishForm(initial=_initial(shown), user=self.request.user),
             "shown": shown,
             "is_gone": bool(import_id) and shown is None,
             "unfinished": [] if shown else _list_unfinished(),
@@ -47,7 +47,8 @@ def _initial(shown: ModelImport | None) -> dict[str, Any]:
     if not wish:
         return {}
     if wish.get("is_new_version"):
-        return {"model": wish["model"], "deploy": wish.get("is_deployed", True)}
+        model = Model.objects.filter(slug=wish["model"]).first()
+        return {"model": model, "deploy": wish.get("is_deployed", True)}
     return {
         "slug": wish["model"],
         "title": wish.get("title", ""),

@@ -10,7 +10,8 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from models_registry.models import Model
+from models_registry.admin.few_choices import FewChoicesSelect
+from models_registry.models import Model, ModelVersion
 from models_registry.models.model import KIND_CHOICES
 from models_registry.names import MAX_NAME_LENGTH, normalize_name, validate_published_name
 
@@ -23,7 +24,7 @@ class WishForm(forms.Form):
         required=False,
         label="Add a version to",
         empty_label="A new model",
-        widget=UnfoldAdminSelectWidget(),
+        widget=FewChoicesSelect(ModelVersion, "model"),
     )
     slug = forms.CharField(
         label="Published id",
@@ -47,6 +48,11 @@ class WishForm(forms.Form):
         initial=True,
         widget=UnfoldBooleanSwitchWidget(),
     )
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not user.has_perm("models_registry.view_model"):
+            self.fields["model"].queryset = Model.objects.none()  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         """Ask for an id where a new model is to be made."""

@@ -19,6 +19,7 @@ from llamero.accounts.models import ApiKey, Team
 from llamero.accounts.targets import TARGETS
 from llamero.limits.left import read_left
 from llamero.limits.models import LimitSet
+from models_registry.admin.search_box import SearchBoxes
 from models_registry.models import Model
 
 _RATES = (
@@ -106,7 +107,7 @@ for _model, _inline in _PAGES.items():
 
 
 @admin.register(LimitSet)
-class LimitSetAdmin(ShowsLeft, ModelAdmin):  # type: ignore[misc]
+class LimitSetAdmin(ShowsLeft, SearchBoxes, ModelAdmin):  # type: ignore[misc]
     """All limits there are; those of all together are made here."""
 
     list_display = ("target", *SHOWN, "updated_at")

@@ -1,4 +1,7 @@
-"""Every list of the admin with ten thousand rows: few queries, and a page of one page's rows."""
+"""Ten thousand rows: every list of the admin, and every page on which one of them is chosen.
+
+A few queries each, and a page of one page's rows.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -17,8 +20,30 @@ NUMBER = 10_000
 # Few by nature: roles, and who issues tokens. A report is no list, and has a test of its own.
 FEW = {"auth.group", "accounts.tokenissuer", "usage.usagehour"}
 LISTS = sorted({model._meta.label_lower for model in admin.site._registry} - FEW)
+# Pages on which a row is chosen, with the tables of those rows.
+CHOOSING = {
+    "usage/usagehour": ("accounts.apikey",),
+    "models_registry/model/upload": ("models_registry.model",),
+    "models_registry/model/fetch": ("models_registry.model",),
+    "models_registry/model/import": ("models_registry.model",),
+    "models_registry/deployment/add": ("models_registry.modelversion",),
+    "models_registry/uploadquota/add": ("auth.user",),
+    "accounts/apikey/add": ("accounts.apikey", "models_registry.model"),
+    "accounts/team/add": ("accounts.membership",),
+    "limits/limitset/add": ("accounts.apikey", "models_registry.model"),
+    "usage/usagealert/add": ("accounts.apikey", "models_registry.model"),
+}
+SEARCHED = {
+    "key": "accounts.apikey",
+    "user": "auth.user",
+    "team": "accounts.team",
+    "model": "models_registry.model",
+}
 MAX_QUERIES = 9
+# A report sums twice, and looks whether each of its four boxes can be a list.
+MAX_QUERIES_CHOOSING = 14
 MAX_BYTES = 1_000_000
+MAX_BYTES_CHOOSING = 200_000
 # What the rules of a table demand beyond the types of its columns.
 NEEDED = {
     "accounts.apikey": ("user", "team", "digest"),
@@ -94,3 +119,28 @@ def test_a_list_costs_the_same_whatever_is_in_it(
             page = admin_client.get(url, asked)
         assert page.status_code == 200
         assert len(page.content) < MAX_BYTES
+
+
+@pytest.mark.parametrize("page", CHOOSING)
+def test_a_page_offers_no_thousands(
+    admin_client: Client, django_assert_max_num_queries: Any, page: str
+) -> None:
+    filler = Filler()
+    for label in CHOOSING[page]:
+        filler.fill(apps.get_model(label))
+    with django_assert_max_num_queries(MAX_QUERIES_CHOOSING):
+        answer = admin_client.get(f"/admin/{page}/")
+    assert answer.status_code == 200
+    assert len(answer.content) < MAX_BYTES_CHOOSING
+
+
+@pytest.mark.parametrize("field", SEARCHED)
+def test_a_box_searches_ten_thousand(
+    admin_client: Client, django_assert_max_num_queries: Any, field: str
+) -> None:
+    Filler().fill(apps.get_model(SEARCHED[field]))
+    asked = {"app_label": "usage", "model_name": "usagealert", "field_name": field}
+    for term in ("", "0999"):
+        with django_assert_max_num_queries(MAX_QUERIES):
+            answer = admin_client.get(reverse("admin:autocomplete"), asked | {"term": term})
+        assert 1 <= len(answer.json()["results"]) <= 20

@@ -28,7 +28,8 @@ from llamero.accounts.services import (
     switch_api_keys,
 )
 from models_registry.admin.confirmed import Step, StepsAboveForm
-from models_registry.admin.few_choices import FewChoicesFilter
+from models_registry.admin.few_choices import FewChoicesFilter, are_few
+from models_registry.admin.search_box import ManyRowsField, ManySearchBox, SearchBoxes
 
 _LABELS = {
     KeyState.ACTIVE: "success",
@@ -40,7 +41,7 @@ _LABELS = {
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(StepsAboveForm, TeamRightsMixin):
+class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
     """Nothing here can show or change a key once its first page is gone."""
 
     form = ApiKeyForm
@@ -136,7 +137,14 @@ class ApiKeyAdmin(StepsAboveForm, TeamRightsMixin):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Name the lists "Available models" and "Chosen models", after what is in them."""
+        """Name the lists "Available models" and "Chosen models", after what is in them.
+
+        A box that searches takes their place when they would be long, for those who may search.
+        """
+        kwargs["form_class"] = ManyRowsField
+        may_search = request.user.has_perm("models_registry.view_model")
+        if may_search and not are_few(db_field.related_model.objects.all()):
+            kwargs["widget"] = ManySearchBox(db_field, self.admin_site)
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
         if db_field.name == "allowed_models" and field is not None:
             field.widget.verbose_name = "models"

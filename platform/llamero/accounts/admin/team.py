@@ -7,9 +7,10 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
 from llamero.accounts.models import Membership, Team
+from models_registry.admin.search_box import SearchBoxes
 
 
-class MembershipInline(TabularInline):  # type: ignore[misc]
+class MembershipInline(SearchBoxes, TabularInline):  # type: ignore[misc]
     """Who is in a team, and what for."""
 
     model = Membership

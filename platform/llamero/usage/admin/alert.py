@@ -18,6 +18,7 @@ from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from llamero.usage.models.alert import NO_MAIL_SERVER
 from llamero.usage.notifying import try_alert
 from models_registry.admin.confirmed import Step, StepsAboveForm
+from models_registry.admin.search_box import SearchBoxes
 
 _STATES = {
     NoticeState.WAITING: "info",
@@ -108,7 +109,7 @@ class UsageAlertForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(UsageAlert)
-class UsageAlertAdmin(StepsAboveForm, ModelAdmin):  # type: ignore[misc]
+class UsageAlertAdmin(StepsAboveForm, SearchBoxes, ModelAdmin):  # type: ignore[misc]
     """Whose budgets are watched, and who is told."""
 
     form = UsageAlertForm

@@ -44,11 +44,11 @@ class UsageReportAdmin(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the report that the query asks for."""
         self._require(request, "usage.view_usagehour")
-        form = ReportForm(request.GET or {})
+        form = ReportForm(request.GET or {}, user=request.user)
         context = {**self.admin_site.each_context(request), "title": "Usage", "form": form}
         if form.is_valid():
             # What was left empty is shown as it is in force.
-            context["form"] = ReportForm(initial=form.cleaned_data)
+            context["form"] = ReportForm(initial=form.cleaned_data, user=request.user)
             chosen = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
             context |= _describe(form) | {
                 "query": urlencode(chosen),
@@ -59,7 +59,7 @@ class UsageReportAdmin(ReadOnlyAdmin):
     def give_report(self, request: HttpRequest) -> HttpResponseBase:
         """Give the lines of a report."""
         self._require(request, "usage.view_usagehour")
-        form = ReportForm(request.GET or {})
+        form = ReportForm(request.GET or {}, user=request.user)
         if not form.is_valid():
             return _refuse(form)
         group = form.group_chosen
@@ -68,7 +68,7 @@ class UsageReportAdmin(ReadOnlyAdmin):
     def give_rows(self, request: HttpRequest) -> HttpResponseBase:
         """Give the rows of the ledger behind a report."""
         self._require(request, "usage.view_ledgerrow")
-        form = ReportForm(request.GET or {})
+        form = ReportForm(request.GET or {}, user=request.user)
         return export_rows(form.period, form.subject) if form.is_valid() else _refuse(form)
 
     def _require(self, request: HttpRequest, permission: str) -> None:
