@@ -60,7 +60,7 @@ EXAMPLES: dict[type[APIView], Any] = {
         "model": "smollm2-360m-instruct",
         "deploy": True,
         "sources": [
-            {"repository": "bartowski/SmolLM2-360M-Instruct-GGUF", "file": "model-Q4_K_M.gguf"}
+            {"repository": "owner/smollm2-360m-instruct-GGUF", "file": "model-Q4_K_M.gguf"}
         ],
     },
     ImportView: {"model": "smollm2-360m-instruct", "deploy": True},
