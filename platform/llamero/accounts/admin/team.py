@@ -1,12 +1,15 @@
 """Teams in the admin."""
 
+from typing import Any
+
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from llamero.accounts.models import Membership, Team
+from llamero.accounts.models import ApiKey, Membership, Team
 from models_registry.admin.search_box import SearchBoxes
 
 
@@ -39,9 +42,7 @@ class TeamAdmin(ModelAdmin):  # type: ignore[misc]
     def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:
         """Count what belongs to each."""
         teams: QuerySet[Team] = super().get_queryset(request)
-        return teams.annotate(
-            num_members=Count("members", distinct=True), num_keys=Count("api_keys", distinct=True)
-        )
+        return teams.annotate(num_members=_count(Membership), num_keys=_count(ApiKey))
 
     @display(description="Members", ordering="num_members")  # type: ignore[untyped-decorator]
     def num_members(self, team: Team) -> int:
@@ -52,3 +53,9 @@ class TeamAdmin(ModelAdmin):  # type: ignore[misc]
     def num_keys(self, team: Team) -> int:
         """Show how many."""
         return team.num_keys  # type: ignore[attr-defined,no-any-return]
+
+
+def _count(model: Any) -> Coalesce:
+    """Count a team's rows in a query of their own: joined, members would multiply keys."""
+    rows = model.objects.filter(team=OuterRef("pk")).order_by().values("team")
+    return Coalesce(Subquery(rows.annotate(count=Count("pk")).values("count")), 0)
