@@ -124,7 +124,7 @@ def test_no_value_of_a_box_that_searches_is_a_crash(
 ) -> None:
     model = make_model("solo")
     for send, value in ((admin_client.get, "x"), (admin_client.post, "9" * 30)):
-        asked = {"model": model.pk, field: value}
+        asked: dict[str, Any] = {"model": model.pk, field: value}
         assert send(reverse(f"admin:{page}_add"), asked).status_code == 200
 
 
