@@ -19,6 +19,7 @@ from inference.engine.scheduler import Scheduler
 from inference.engine.seats import Seats
 from inference.engine.sequence import Sequence
 from inference.engine.settle import Settler
+from inference.engine.slice_cost import SliceCost
 from inference.engine.speculation import open_speculator
 from inference.protocol.errors import ErrorCode
 from inference.protocol.events import FinishReason, Started
@@ -47,7 +48,8 @@ class Engine:
         max_together = 0
         if profile.is_deterministic:
             max_together = count_independent(backend, profile.num_slots)
-        self._scheduler = Scheduler(profile, max_together)
+        self._slice_cost = SliceCost()
+        self._scheduler = Scheduler(profile, max_together, self._slice_cost)
         self._cache = build_cache(backend, profile, spill_directory)
         self._seats = Seats(backend, self._cache, profile.num_slots)
         self._speculator = open_speculator(backend, profile, draft_backend)
@@ -103,6 +105,7 @@ class Engine:
             self._computer.compute(plan)
             seconds = time.perf_counter() - started
             self._counters.count_step(plan, seconds, now)
+            self._slice_cost.observe(plan, seconds)
             if self._speculator:
                 self._speculator.observe(plan, seconds)
         self.flush()

@@ -24,6 +24,11 @@ class Piece:
         """How many cells of the KV cache the piece needs."""
         return self.num_tokens + len(self.drafts)
 
+    @property
+    def num_attended(self) -> int:
+        """How many cells its tokens attend to, all together."""
+        return self.num_tokens * (2 * self.sequence.num_computed + self.num_tokens) // 2
+
     def to_slice(self) -> Slice:
         """Give the backend's view of the piece."""
         sequence, start = self.sequence, self.sequence.num_computed
@@ -39,11 +44,15 @@ Pass = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """The calls that make up one step, or the sequence that must make room before there is one."""
+    """The calls that make up one step, or the sequence that must make room before there is one.
+
+    ``num_prefill_cells`` is how many cells its tokens of prompts attend to, all together.
+    """
 
     passes: tuple[Pass, ...] = ()
     num_decode: int = 0
     num_prefill_tokens: int = 0
+    num_prefill_cells: int = 0
     victim: Sequence | None = None
 
     @property

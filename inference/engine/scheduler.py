@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from inference.engine.plan import Pass, Piece, StepPlan
 from inference.engine.sequence import Sequence
+from inference.engine.slice_cost import SliceCost
 from inference.protocol.replicas import RuntimeProfile
 
 _by_slot = attrgetter("sequence.slot")
@@ -21,7 +22,13 @@ class Scheduler:
     its own and ends at a multiple of a fixed length, whatever else there is to do.
     """
 
-    def __init__(self, profile: RuntimeProfile, max_together: int = 0) -> None:
+    def __init__(
+        self,
+        profile: RuntimeProfile,
+        max_together: int = 0,
+        slice_cost: SliceCost | None = None,
+    ) -> None:
+        self._slice_cost = slice_cost or SliceCost()
         self._budget = profile.max_step_tokens
         self._max_rows = profile.max_step_rows
         self._chunk = min(profile.prefill_chunk, self._budget)
@@ -34,7 +41,8 @@ class Scheduler:
 
         ``num_cells`` is how many cells of the KV cache are free or may be freed; None where each
         slot has its own. Beside sequences that decode, prompts get ``prefill_chunk`` tokens
-        together, so that a long one does not stall the others; alone they get the whole budget.
+        together, fewer deep in a long one, so that it does not stall the others; alone they get the
+        whole budget.
         """
         decoding = [sequence for sequence in running if sequence.is_decoding]
         prompts = [sequence for sequence in running if not sequence.is_decoding]
@@ -46,8 +54,8 @@ class Scheduler:
         if not self._cut:  # else prompts have calls of their own, which hold as much as any
             room -= sum(piece.num_cells for piece in pieces)
             row_room -= sum(piece.num_rows for piece in pieces)
-        if decoding:
-            room = min(room, self._chunk)
+        if decoding and prompts:
+            room = min(room, self._chunk_beside(prompts))
         slices = self._slice_prompts(prompts, room, row_room) if prompts else []
         if running and not pieces and not slices:
             return StepPlan(victim=choose_victim(running))
@@ -55,7 +63,15 @@ class Scheduler:
             self._group(pieces, slices),
             num_decode=len(pieces),
             num_prefill_tokens=sum(piece.num_tokens for piece in slices),
+            num_prefill_cells=sum(piece.num_attended for piece in slices),
         )
+
+    def _chunk_beside(self, prompts: list[Sequence]) -> int:
+        """Tell how many tokens of prompts a step may hold in which others decode."""
+        if self._cut:
+            return self._chunk
+        deepest = max(sequence.num_computed for sequence in prompts)
+        return self._slice_cost.shorten(self._chunk, deepest)
 
     def _decode(self, decoding: list[Sequence], room: int) -> list[Piece]:
         """Give each its next token; guesses share the room that this leaves."""

@@ -1,5 +1,6 @@
 """The life of a replica: verify files, load, serve, drain, end."""
 
+import gc
 import logging
 import os
 import threading
@@ -125,6 +126,9 @@ class Replica:
         worker_shutting_down.connect(self._on_shutdown)
         app = build_app(self._settings.redis_url, spec.replica, slots.take_jobs)
         self._wake_slots(app, waiting)
+        # What is here now stays: no collection in the midst of a step need look through it again.
+        gc.collect()
+        gc.freeze()
         code = run_worker(app, f"{spec.replica}@{self._settings.node}", spec.profile.num_slots)
         if code:
             logger.critical("the consumer of tickets ended with %d", code)
