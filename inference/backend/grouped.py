@@ -9,7 +9,6 @@ for that; the engine does not notice.
 
 import logging
 from collections.abc import Sequence
-from itertools import count
 
 import msgspec
 import numpy as np
@@ -27,10 +26,12 @@ from inference.protocol.replicas import RuntimeProfile
 
 logger = logging.getLogger(__name__)
 
-NO_CELLS = 1
-"""llama_decode found no room; nothing was computed."""
+LOST = -1
+"""What llama_decode says of tokens that do not follow those of their sequence."""
 
 _CALLS_BETWEEN = 16
+# Where something failed, it is not tried again soon: each try costs moves.
+_CALLS_AT_REST = 4096
 # Tokens moved before a call, so that nobody waits long for it: a part of a step's time.
 _MOVED_TOKENS = 1024
 # Who gathers must be able to go on for a while.
@@ -57,7 +58,10 @@ class GroupedBackend:
         self._wanted: set[int] = set()
         self._lengths: dict[int, int] = {}
         self._recent: set[int] = set()
-        self._calls = count(1)
+        self._loras: Loras = ()
+        self._num_calls = self._rests_until = 0
+        self._weights_bytes = main.model.facts().size_bytes
+        self._pass_cells = 0.0
 
     @property
     def num_inside(self) -> int:
@@ -66,12 +70,12 @@ class GroupedBackend:
 
     def use_adapters(self, loras: Loras) -> None:
         """Compute with these LoRA adapters from now on, and with no others."""
-        self._main.use_adapters(loras)
-        self._side.use_adapters(loras)
+        self._loras = loras
 
     def decode(self, slices: Sequence[Slice]) -> Rows:
         """Compute slices, ordered by sequence id; raises DecodeError."""
-        if next(self._calls) % _CALLS_BETWEEN == 0:
+        self._num_calls += 1
+        if self._num_calls % _CALLS_BETWEEN == 0:
             self._review()
         if self._wanted or self._inside:
             self._move()
@@ -91,11 +95,14 @@ class GroupedBackend:
         return self._main.can_shift
 
     def shift(self, seq_id: int, num_keep: int, num_drop: int) -> None:
-        """Drop tokens behind the first of a sequence, and move what follows up to them."""
+        """Drop tokens behind the first of a sequence, and move what follows up to them.
+
+        The next call turns its cells, and no state may be saved before: it is in no group now.
+        """
         self._leave([seq_id])
-        self._groups.note_cut(seq_id, num_keep)
+        self._groups.forget(seq_id)
         self._main.shift(seq_id, num_keep, num_drop)
-        self._lengths[seq_id] = self._lengths.get(seq_id, num_drop) - num_drop
+        self._lengths[seq_id] = max(0, self._lengths.get(seq_id, 0) - num_drop)
 
     @property
     def state_window(self) -> int | None:
@@ -114,6 +121,8 @@ class GroupedBackend:
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of another; returns how many it holds now."""
         self._clear(target)
+        if not self._wanted:
+            self._leave([source])
         group = self._groups.note_copy(source, target, num_tokens)
         if source not in self._inside:
             kept = self._main.copy_prefix(source, target, num_tokens)
@@ -153,19 +162,29 @@ class GroupedBackend:
         if inside and self._make_room(sum(len(piece.tokens) for piece in inside)):
             inside = [piece for piece in inside if piece.seq_id in self._inside]
         if not inside:
-            return self._main.decode(slices)
+            return self._decode_outside(slices)
+        self._side.use_adapters(self._loras)
         try:
             rows = self._side.decode(inside)
         except DecodeError as error:
-            if error.code != NO_CELLS:
-                raise
-            self._part("llama.cpp found no cells")
+            # Nobody pays for a context that is not needed; what it computed in part is cut off.
+            self._rest(str(error))
             self._leave(sorted(self._inside))
-            return self._main.decode(slices)
+            return self._decode_outside(slices)
         if len(inside) == len(slices):
             return rows
         outside = [piece for piece in slices if piece.seq_id not in self._inside]
-        return self._merge(slices, rows, self._main.decode(outside))
+        return self._merge(slices, rows, self._decode_outside(outside))
+
+    def _decode_outside(self, slices: Sequence[Slice]) -> Rows:
+        """Compute slices in the main context.
+
+        llama.cpp lets an empty sequence begin anywhere: one whose state was lost must not.
+        """
+        if any(piece.start != self._lengths.get(piece.seq_id, 0) for piece in slices):
+            raise DecodeError(LOST)
+        self._main.use_adapters(self._loras)
+        return self._main.decode(slices)
 
     def _merge(self, slices: Sequence[Slice], inside: Rows, outside: Rows) -> Rows:
         """Put rows into the order of their slices."""
@@ -193,7 +212,7 @@ class GroupedBackend:
 
     def _gather(self, group: Group, recent: set[int]) -> None:
         """Have those of a group that run move to the small context, if that pays."""
-        if self._is_worth(group, recent, is_on=False):
+        if self._num_calls >= self._rests_until and self._is_worth(group, recent, is_on=False):
             self._group, self._wanted = group, group.members & recent
             logger.info("%d sequences share %d tokens from now on", len(self._wanted), group.length)
 
@@ -202,29 +221,37 @@ class GroupedBackend:
         self._wanted = set()
         logger.info("%d sequences share no cells any more: %s", len(self._inside), reason)
 
+    def _rest(self, reason: str) -> None:
+        """Have all sequences move back, and stay there for a while."""
+        self._rests_until = self._num_calls + _CALLS_AT_REST
+        self._part(reason)
+
     def _is_worth(self, group: Group, recent: set[int], *, is_on: bool) -> bool:
         members = group.members & recent
         lengths = {seq_id: self._lengths.get(seq_id, 0) for seq_id in members}
         num_cells = count_cells(group.length, lengths.values())
         if num_cells > self._num_cells * (1.0 if is_on else _MOST_FULL):
             return False
-        return is_worth(group, lengths, len(recent - members), is_on=is_on)
+        return is_worth(group, lengths, recent - members, self._pass_cells, is_on=is_on)
 
     def _move(self) -> None:
         """Move some of the sequences that are not where they should be."""
-        wanted = self._wanted & self._group.members
-        if wanted == self._inside:
+        self._wanted &= self._group.members
+        if self._wanted == self._inside:
             return
         num_moved = 0
-        for seq_id in sorted(self._inside - wanted):
+        for seq_id in sorted(self._inside - self._wanted):
             if num_moved < _MOVED_TOKENS:
                 num_moved += self._lengths[seq_id]
                 self._leave([seq_id])
-        for seq_id in sorted(wanted - self._inside):
+        is_parting = not self._wanted
+        for seq_id in sorted(self._wanted - self._inside):
             is_free = bool(self._inside) and self._lengths[seq_id] == self._group.length
             if num_moved < _MOVED_TOKENS or is_free:
                 num_moved += 0 if is_free else self._lengths[seq_id]
                 self._bring(seq_id, is_free=is_free)
+        if not (is_parting or self._wanted or self._inside):
+            self._rest("their states cannot be moved")
 
     def _bring(self, seq_id: int, *, is_free: bool) -> None:
         """Move a sequence to the small context, if there is room for it."""
@@ -261,12 +288,14 @@ class GroupedBackend:
         if state is None or layout is None:
             return 0
         self._main_layout = layout
+        self._pass_cells = self._weights_bytes * num_tokens / state.nbytes
         laid = self._side_layout.take(state)
         return self._side.restore_state(seq_id, laid, num_tokens) if laid else 0
 
     def _save_inside(self, seq_id: int, max_bytes: int) -> memoryview | None:
         state = self._side.save_state(seq_id, max_bytes)
-        return self._main_layout.take(state) if state else None
+        laid = self._main_layout.take(state) if state else None
+        return laid if laid and laid.nbytes <= max_bytes else None
 
     def _leave(self, seq_ids: Sequence[int]) -> None:
         """Move sequences back; one whose state is lost is empty, and computed anew."""
@@ -314,7 +343,8 @@ def open_backend(model: LlamaModel, profile: RuntimeProfile) -> LlamaBackend | G
     cannot be shared in part.
     """
     main = LlamaBackend(model, profile)
-    num_cells = profile.group_cells
+    fitting = msgspec.structs.replace(profile, context_length=model.context_length)
+    num_cells = fitting.group_cells
     has_gpu = profile.num_gpu_layers != 0 and usable_gpus(list_native_devices())
     if not num_cells or has_gpu or main.state_window is not None:
         return main

@@ -1,6 +1,6 @@
 """Which sequences begin alike, and when does it pay to attend to their beginning together?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 MIN_MEMBERS = 4
 """Sequences that make a group worth its moves."""
@@ -92,15 +92,25 @@ def count_cells(length: int, lengths: Iterable[int]) -> int:
     return length + sum(max(0, one - length) for one in lengths)
 
 
-def is_worth(group: Group, lengths: Mapping[int, int], num_others: int, *, is_on: bool) -> bool:
-    """Tell whether to compute these sequences as a group, beside so many others in a step.
+def count_runs(seq_ids: Iterable[int]) -> int:
+    """Tell how many runs of neighbours there are: each is a pass over the weights."""
+    known = set(seq_ids)
+    return sum(seq_id - 1 not in known for seq_id in known)
 
-    ``lengths`` are their tokens. The others need a call of their own, which reads all weights once
-    more: a group must be the larger part.
+
+def is_worth(
+    group: Group, lengths: Mapping[int, int], others: Set[int], pass_cells: float, *, is_on: bool
+) -> bool:
+    """Tell whether to compute these sequences as a group, beside others in a step.
+
+    ``lengths`` are their tokens. The others need passes of their own: to read all weights once more
+    takes as long as to attend to ``pass_cells``. Where others sit between the members, they are
+    no neighbours once those are gone.
     """
     num_members = len(lengths)
-    if num_members < MIN_MEMBERS - is_on or num_members < num_others:
+    if num_members < MIN_MEMBERS - is_on:
         return False
-    together = num_members * count_cells(group.length, lengths.values())
-    apart = GAIN * sum(lengths.values())
-    return together * (1.0 if is_on else _MARGIN) < apart
+    num_passes = 1 + count_runs(others) - count_runs(lengths.keys() | others)
+    more = max(0, num_passes) * pass_cells
+    together = num_members * count_cells(group.length, lengths.values()) / GAIN
+    return (more + together) * (1.0 if is_on else _MARGIN) < sum(lengths.values())

@@ -8,9 +8,15 @@ import pytest
 
 from inference.backend.base import DecodeError, Slice
 from inference.backend.grouped import GroupedBackend
-from inference.backend.prefix_groups import MIN_LENGTH, Group, PrefixGroups, is_worth
+from inference.backend.prefix_groups import (
+    MIN_LENGTH,
+    Group,
+    PrefixGroups,
+    count_runs,
+    is_worth,
+)
 from inference.backend.state_layout import StateLayout, read_layout
-from tests.inference.backend.token_contexts import TokenContext, row_of
+from tests.inference.backend.token_contexts import NO_CELLS, TokenContext, row_of
 
 NUM_SLOTS = 8
 NUM_CELLS = 1200
@@ -19,8 +25,9 @@ NUM_CELLS = 1200
 class Pair:
     """A grouped backend over two contexts of tokens, and what its sequences should hold."""
 
-    def __init__(self, num_cells: int = NUM_CELLS) -> None:
+    def __init__(self, num_cells: int = NUM_CELLS, size_bytes: int = 0) -> None:
         self.main, self.side = TokenContext(NUM_SLOTS), TokenContext(NUM_SLOTS, num_cells)
+        self.main.size_bytes = size_bytes
         self.backend = GroupedBackend(cast("Any", self.main), cast("Any", self.side), num_cells)
         self.held: list[list[int]] = [[] for _ in range(NUM_SLOTS)]
 
@@ -43,6 +50,12 @@ class Pair:
         assert self.backend.keep_prefix(seq, num_tokens) == num_tokens
         del self.held[seq][num_tokens:]
 
+    def shift(self, seq: int, num_keep: int, num_drop: int) -> None:
+        """Drop tokens of a sequence behind the first, and go on with it."""
+        self.backend.shift(seq, num_keep, num_drop)
+        del self.held[seq][num_keep : num_keep + num_drop]
+        self.decode({seq: [3]})
+
     def check(self) -> None:
         """Assert that each sequence is in one context only, with the tokens it should have."""
         for seq, tokens in enumerate(self.held):
@@ -55,9 +68,9 @@ class Pair:
         return len({id(cell) for held in self.side.cells for cell in held})
 
 
-def grouped_pair(num_cells: int = NUM_CELLS) -> Pair:
+def grouped_pair(num_cells: int = NUM_CELLS, size_bytes: int = 0) -> Pair:
     """Have all sequences share a beginning of 200 tokens, and compute a few more each."""
-    pair = Pair(num_cells)
+    pair = Pair(num_cells, size_bytes)
     pair.decode({0: [*range(200), 777]})
     for target in range(1, NUM_SLOTS):
         pair.copy(0, target, 200)
@@ -113,20 +126,26 @@ def test_they_part_rather_than_run_out_of_cells() -> None:
     pair.check()
 
 
-def test_they_part_where_llama_cpp_finds_no_cells() -> None:
+@pytest.mark.parametrize("code", [NO_CELLS, -1, -3])
+def test_nobody_pays_where_the_small_context_fails_and_it_rests(code: int) -> None:
     pair = grouped_pair()
-    pair.side.fails_with = 1
-    pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
-    assert pair.backend.num_inside == 0
+    for _ in range(40):
+        pair.side.fails_with = code
+        pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+        assert pair.backend.num_inside == 0
     pair.check()
 
 
-def test_other_failures_are_told_and_leave_everything_in_place() -> None:
+def test_what_one_context_computed_before_the_other_failed_is_cut_off() -> None:
     pair = grouped_pair()
-    pair.side.fails_with = -3
+    pair.keep(3, 0)
+    pair.decode({3: [5, 6, 7]})
+    pair.main.fails_with = -3
     with pytest.raises(DecodeError, match="code -3"):
-        pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
-    pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+        pair.backend.decode([Slice(seq, len(pair.held[seq]), [9], 1) for seq in range(NUM_SLOTS)])
+    for seq in range(NUM_SLOTS):
+        pair.keep(seq, len(pair.held[seq]))
+        pair.decode({seq: [9]})
     pair.check()
 
 
@@ -134,6 +153,8 @@ def test_a_lost_state_empties_its_sequence_and_no_other() -> None:
     pair = grouped_pair()
     pair.side.refuses_states = True
     pair.backend.shift(2, 10, 5)
+    with pytest.raises(DecodeError):
+        pair.backend.decode([Slice(2, 197, [9], 1)])
     assert pair.backend.keep_prefix(2, 197) == 0
     pair.held[2] = []
     pair.side.refuses_states = False
@@ -147,21 +168,62 @@ def test_states_that_cannot_be_moved_leave_everything_where_it_is() -> None:
     pair.decode({0: [*range(200), 777]})
     for target in range(1, NUM_SLOTS):
         pair.copy(0, target, 200)
+    for step in range(100):
+        pair.decode({seq: [step] for seq in range(NUM_SLOTS)})
+    assert pair.backend.num_inside == 0 and pair.main.num_saves <= NUM_SLOTS
+    pair.check()
+
+
+def test_who_is_shifted_stays_outside_until_its_cells_are_turned() -> None:
+    pair = grouped_pair()
+    for seq in range(NUM_SLOTS):
+        for _ in range(3):
+            pair.decode({one: [one] for one in range(NUM_SLOTS)})
+        pair.shift(seq, 201, 2)
+        pair.check()
+
+
+def test_nobody_joins_those_that_part() -> None:
+    pair = grouped_pair()
+    pair.backend._wanted = set()
+    pair.keep(7, 0)
+    pair.copy(1, 7, 200)
+    assert pair.side.tokens(1) == pair.side.tokens(7) == []
+    pair.check()
+
+
+def test_others_between_the_members_cost_passes_of_their_own() -> None:
+    pair = grouped_pair(size_bytes=24 * 500)
+    for seq in (2, 4, 6):
+        pair.keep(seq, 0)
+        pair.decode({seq: [5, 6, 7]})
+    for step in range(40):
+        pair.decode({seq: [step] for seq in range(NUM_SLOTS)})
     assert pair.backend.num_inside == 0
     pair.check()
+
+
+def test_only_contexts_that_compute_change_their_adapters() -> None:
+    pair = grouped_pair()
+    pair.backend.use_adapters(((0, 1.0),))
+    pair.decode({seq: [9] for seq in range(NUM_SLOTS)})
+    assert pair.side.loras == ((0, 1.0),) and pair.main.loras == ()
+    pair.keep(3, 0)
+    pair.decode({3: [5], 4: [6]})
+    assert pair.main.loras == ((0, 1.0),)
 
 
 def test_saved_states_are_those_of_the_main_context() -> None:
     pair = grouped_pair()
     state = pair.backend.save_state(4, 1 << 20)
-    assert state is not None and pair.backend.save_state(4, 100) is None
+    assert state is not None and pair.backend.save_state(4, state.nbytes - 1) is None
     pair.keep(5, 0)
     assert pair.backend.restore_state(5, state, 201) == 201
     pair.held[5] = pair.held[4][:201]
     pair.check()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(1, 8))
 def test_random_operations_agree_with_lists_of_tokens(seed: int) -> None:
     rng = random.Random(seed)
     pair = Pair(num_cells=rng.choice([500, 900, 3000]))
@@ -180,7 +242,7 @@ def random_operation(
     """Do one thing that an engine might."""
     source, target = rng.sample(range(NUM_SLOTS), 2)
     held = pair.held[source]
-    kind = rng.choice(["decode"] * 8 + ["prompt", "copy", "copy", "copy", "keep", "save", "load"])
+    kind = rng.choice(["decode"] * 8 + ["copy"] * 3 + ["prompt", "keep", "shift", "save", "load"])
     if kind == "decode":
         count = rng.randint(1, NUM_SLOTS)
         pair.decode({seq: [rng.randrange(50)] for seq in rng.sample(range(NUM_SLOTS), count)})
@@ -193,6 +255,8 @@ def random_operation(
                 pair.copy(source, one, num_tokens)
     elif kind == "keep":
         pair.keep(source, rng.choice([0, len(held), rng.randint(0, len(held))]))
+    elif kind == "shift" and len(held) > 150:
+        pair.shift(source, rng.randint(1, len(held) - 10), rng.randint(1, 9))
     elif kind == "save" and (state := pair.backend.save_state(source, 1 << 20)):
         blobs.append((state, list(held)))
     elif kind == "load" and blobs:
@@ -205,10 +269,18 @@ def random_operation(
 def test_a_group_needs_members_a_length_and_a_gain() -> None:
     group = Group(500)
     alike = dict.fromkeys(range(16), 520)
-    assert is_worth(group, alike, 0, is_on=False)
-    assert not is_worth(group, dict(list(alike.items())[:3]), 0, is_on=False)
-    assert not is_worth(group, alike, 17, is_on=False)
-    assert not is_worth(group, dict.fromkeys(range(16), 900), 0, is_on=True)
+    assert is_worth(group, alike, set(), 9e9, is_on=False)
+    assert not is_worth(group, dict(list(alike.items())[:3]), set(), 0, is_on=False)
+    assert not is_worth(group, dict.fromkeys(range(16), 900), set(), 0, is_on=True)
+
+
+def test_a_group_pays_for_the_passes_that_others_need() -> None:
+    group = Group(500)
+    alike = dict.fromkeys(range(0, 16, 2), 520)
+    assert is_worth(group, alike, {16, 17}, 1000, is_on=False)
+    assert is_worth(group, alike, {1}, 1000, is_on=False)
+    assert not is_worth(group, alike, {1, 3, 5, 7, 9, 11, 13, 15}, 1000, is_on=True)
+    assert count_runs({1, 2, 4, 7, 8}) == 3
 
 
 def test_groups_follow_who_copies_from_whom() -> None:
@@ -244,5 +316,5 @@ def test_what_is_no_state_of_plain_cells_is_refused() -> None:
     assert state
     rng = np.random.default_rng(1)
     damaged = [state[:size] for size in range(len(state))] + [memoryview(bytes(state) + b"\0")]
-    damaged += [memoryview(rng.bytes(rng.integers(0, 400))) for _ in range(200)]
+    damaged += [memoryview(rng.bytes(int(rng.integers(0, 400)))) for _ in range(200)]
     assert not any(StateLayout(1, True).take(one) for one in damaged)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,7 +18,10 @@ PROFILE = RuntimeProfile(num_slots=8, context_length=256, num_threads=1)
 
 
 def run(backend: LlamaBackend | GroupedBackend) -> np.ndarray:
-    """Share a beginning of 150 tokens among six, beside one with nothing in common."""
+    """Share a beginning of 150 tokens among six, at first beside one with nothing in common.
+
+    The six part for its sake, and come together again; in the end one is shifted.
+    """
     shared = [40 + at * 7 % 150 for at in range(150)]
     backend.decode([Slice(0, 0, [*shared, 41], 1)])
     for target in range(1, 6):
@@ -25,12 +29,14 @@ def run(backend: LlamaBackend | GroupedBackend) -> np.ndarray:
     rows = [backend.decode([Slice(6, 0, [*range(40, 60)], 1)]).copy()]
     lengths = [151, 150, 150, 150, 150, 150, 20]
     for step in range(40):
-        wanted = [Slice(seq, lengths[seq], [50 + seq + step], 1) for seq in range(7)]
+        seqs = range(7 if step < 10 else 6)
+        wanted = [Slice(seq, lengths[seq] + step, [50 + seq + step], 1) for seq in seqs]
         rows.append(backend.decode(wanted).copy())
-        lengths = [length + 1 for length in lengths]
     state = backend.save_state(3, 1 << 30)
     assert state is not None and backend.restore_state(7, state, 190) == 190
     rows.append(backend.decode([Slice(7, 190, [60], 1)]).copy())
+    backend.shift(2, 160, 20)
+    rows += [backend.decode([Slice(2, at, [70], 1)]).copy() for at in range(170, 174)]
     return np.concatenate(rows)
 
 
@@ -41,9 +47,23 @@ def test_a_group_computes_what_sequences_apart_do(model: LlamaModel) -> None:
     # Fused attention adds up in half precision; numbers go up to 11 here.
     assert np.allclose(together, alone, atol=0.1)
     assert (together.argmax(axis=1) == alone.argmax(axis=1)).mean() > 0.98
-    assert grouped.num_inside == 6
+    assert grouped.num_inside == 5
     grouped.close()
     apart.close()
+
+
+def test_the_small_context_is_as_long_as_the_model_allows(
+    model: LlamaModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles: list[RuntimeProfile] = []
+
+    def open_one(model: LlamaModel, profile: RuntimeProfile) -> LlamaBackend:
+        profiles.append(profile)
+        return LlamaBackend(model, profile)
+
+    monkeypatch.setattr("inference.backend.grouped.LlamaBackend", open_one)
+    open_backend(model, msgspec.structs.replace(PROFILE, context_length=100_000)).close()
+    assert profiles[1].kv_cells == model.context_length + 128 * PROFILE.num_slots
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from inference.backend.base import DecodeError, Rows, Slice
 
 NUM_VOCAB = 8
+NO_CELLS = 1
 _F32, _WIDTH = 0, 2
 
 
@@ -34,23 +36,36 @@ class TokenContext:
         self.fails_with = 0
         self.refuses_states = False
         self.state_window = None
+        self.num_saves = self.size_bytes = 0
+        self._unturned: set[int] = set()
         self.loras: Any = ()
 
     def tokens(self, seq_id: int) -> list[int]:
         """Give what a sequence holds."""
         return [token for _, token in self.cells[seq_id]]
 
+    def facts(self) -> Any:
+        """Tell how large the weights are: as if this were the model too."""
+        return SimpleNamespace(size_bytes=self.size_bytes)
+
     def use_adapters(self, loras: Any) -> None:
         self.loras = loras
 
     def decode(self, slices: Sequence[Slice]) -> Rows:
+        """Compute tokens, or the first slice of them before it fails.
+
+        An empty sequence may begin anywhere, as llama.cpp has it.
+        """
         code, self.fails_with = self.fails_with, 0
+        if code and code != NO_CELLS:
+            self.decode(slices[:1])
         if code:
             raise DecodeError(code)
+        self._unturned.clear()
         rows = []
         for piece in slices:
             held = self.cells[piece.seq_id]
-            if piece.start != len(held):
+            if held and piece.start != len(held):
                 raise DecodeError(-1)
             for token in piece.tokens:
                 held.append([len(held), token])
@@ -84,10 +99,13 @@ class TokenContext:
         assert self.num_cells is None, "cells of others would move"
         del self.cells[seq_id][num_keep : num_keep + num_drop]
         self.cells[seq_id] = [[at, cell[1]] for at, cell in enumerate(self.cells[seq_id])]
+        self._unturned.add(seq_id)
 
     def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
         """Write what llama.cpp would, with a layer whose keys and values are the tokens."""
         tokens = self.tokens(seq_id)
+        self.num_saves += 1
+        assert seq_id not in self._unturned, "keys have another position than their cells"
         if not tokens or self.refuses_states:
             return None
         state = self._write(seq_id, tokens)
