@@ -17,7 +17,14 @@ from inference.backend.base import DecodeError, Rows, Sampler, Slice
 from inference.backend.devices import list_native_devices
 from inference.backend.llama import LlamaBackend
 from inference.backend.llama_model import LlamaModel
-from inference.backend.prefix_groups import MIN_MEMBERS, Group, PrefixGroups, count_cells, is_worth
+from inference.backend.prefix_groups import (
+    MIN_MEMBERS,
+    PASS_BYTES,
+    Group,
+    PrefixGroups,
+    count_cells,
+    is_worth,
+)
 from inference.backend.state_layout import StateLayout, read_layout
 from inference.protocol.errors import EngineError
 from inference.protocol.jobs import GenerationJob, Loras
@@ -288,7 +295,7 @@ class GroupedBackend:
         if state is None or layout is None:
             return 0
         self._main_layout = layout
-        self._pass_cells = self._weights_bytes * num_tokens / state.nbytes
+        self._pass_cells = self._weights_bytes * num_tokens / state.nbytes / PASS_BYTES
         laid = self._side_layout.take(state)
         return self._side.restore_state(seq_id, laid, num_tokens) if laid else 0
 

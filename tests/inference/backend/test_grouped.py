@@ -193,7 +193,7 @@ def test_nobody_joins_those_that_part() -> None:
 
 
 def test_others_between_the_members_cost_passes_of_their_own() -> None:
-    pair = grouped_pair(size_bytes=24 * 500)
+    pair = grouped_pair(size_bytes=24 * 6000)
     for seq in (2, 4, 6):
         pair.keep(seq, 0)
         pair.decode({seq: [5, 6, 7]})
