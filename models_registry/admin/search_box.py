@@ -34,6 +34,11 @@ class SearchBox(AutocompleteSelect):
 class ManySearchBox(AutocompleteSelectMultiple):
     """Chooses several rows."""
 
+    def build_attrs(self, base_attrs: Any, extra_attrs: Any = None) -> dict[str, Any]:
+        """Leave out the button that clears all: it is no item of the list that it is drawn in."""
+        attrs: dict[str, Any] = super().build_attrs(base_attrs, extra_attrs)
+        return attrs | {"data-allow-clear": "false"}
+
     def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
         """Name those that are chosen."""
         return super().optgroups(name, list(filter(is_row_key, value)), attr)

@@ -39,6 +39,7 @@ def choose(page: Page, label: str, text: str) -> Locator:
     box.focus()
     page.keyboard.press("Enter")
     page.keyboard.type(text)
+    expect(page.get_by_role("searchbox", name="Search", exact=True)).to_be_focused()
     expect(page.get_by_role("option", name=text)).to_be_visible()
     page.keyboard.press("Enter")
     expect(box).to_contain_text(text)
@@ -65,4 +66,15 @@ def test_an_upload_becomes_a_version_of_one_of_many(
     expect(name).to_be_visible()
     choose(page, "Add a version to", "crowd-77")
     expect(name).to_be_hidden()
+    assert find_serious_faults(page, complaints) == []
+
+
+def test_a_key_is_for_some_of_many(page: Page, crowd: None, complaints: Complaints) -> None:
+    page.goto("/admin/accounts/apikey/add/")
+    box = page.get_by_role("combobox", name="Allowed models")
+    for text in ("crowd-33", "crowd-44"):
+        box.get_by_role("searchbox").press_sequentially(text)
+        expect(page.get_by_role("option", name=text)).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(box.get_by_title(text)).to_be_visible()
     assert find_serious_faults(page, complaints) == []

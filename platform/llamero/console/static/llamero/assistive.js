@@ -55,9 +55,12 @@
       if (!label || !box || box.dataset.isNamed) continue;
       box.dataset.isNamed = "yes";
       label.id ||= `${select.id}-label`;
-      for (const part of [box, ...box.querySelectorAll("[role=textbox]")]) {
+      for (const part of [box, ...box.querySelectorAll("[role=textbox], [role=searchbox]")]) {
         part.setAttribute("aria-labelledby", part === box && part.id ? `${label.id} ${part.id}` : label.id);
       }
+    }
+    for (const field of document.querySelectorAll(".select2-dropdown [role=searchbox]:not([aria-label])")) {
+      field.setAttribute("aria-label", "Search");
     }
   }
 
