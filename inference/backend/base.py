@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,8 +17,7 @@ Row = NDArray[np.float32]
 Rows = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(msgspec.Struct, frozen=True):
     """Tokens of one sequence to compute at positions ``start``.. in one step.
 
     The last ``num_logits`` of them give a row of logits each.
@@ -29,8 +29,7 @@ class Slice:
     num_logits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """A sampled token and, where the job asked for it, how likely it was.
 
     ``is_end``: nothing can follow, whatever the token means.

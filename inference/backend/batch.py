@@ -20,6 +20,8 @@ class Batch:
         self._wants_logits = np.zeros(num_tokens, np.int8)
         self._seq_ids = np.arange(num_sequences, dtype=np.int32)
         self._seq_base = self._seq_ids.ctypes.data
+        # What the arrays say of the last batch of single tokens: mostly the same as of the next.
+        self._written: tuple[list[int], list[int]] = ([], [])
         self.native = llama_cpp.llama_batch(
             n_tokens=0,
             token=_pointer(self._tokens, ctypes.c_int32),
@@ -34,6 +36,7 @@ class Batch:
         """Lay the slices into the batch; returns how many rows of logits it will give."""
         if all(len(piece.tokens) == 1 for piece in slices):
             return self._fill_single(slices)
+        self._written = ([], [])
         at = num_rows = 0
         for piece in slices:
             end = at + len(piece.tokens)
@@ -49,6 +52,7 @@ class Batch:
 
     def fill_parts(self, parts: Sequence[InputPart]) -> None:
         """Lay parts of inputs into the batch, every token an output."""
+        self._written = ([], [])
         at = 0
         for part in parts:
             end = at + len(part.tokens)
@@ -64,9 +68,11 @@ class Batch:
         count = len(slices)
         self._tokens[:count] = [piece.tokens[0] for piece in slices]
         self._positions[:count] = [piece.start for piece in slices]
-        self._seq_pointers[:count] = [self._seq_base + 4 * piece.seq_id for piece in slices]
-        wanted = [piece.num_logits for piece in slices]
-        self._wants_logits[:count] = wanted
+        seq_ids, wanted = [one.seq_id for one in slices], [one.num_logits for one in slices]
+        if (seq_ids, wanted) != self._written:
+            self._seq_pointers[:count] = [self._seq_base + 4 * seq_id for seq_id in seq_ids]
+            self._wants_logits[:count] = wanted
+            self._written = (seq_ids, wanted)
         self.native.n_tokens = count
         return sum(wanted)
 

@@ -13,7 +13,8 @@ class LogitEdits:
     """Bans, biases and plug-ins, in this order; raises EngineError where a plug-in refuses."""
 
     def __init__(self, model: Model, job: GenerationJob) -> None:
-        self._end_tokens = model.eog_tokens
+        # One by one: they are few, and numpy takes longer to look at a list of them.
+        self._end_tokens = model.eog_tokens.tolist()
         self._suppressed = model.suppressed_tokens
         self._num_min = 2**31 if job.ignore_eos else job.min_tokens
         biases = job.sampling.logit_bias
@@ -34,7 +35,8 @@ class LogitEdits:
         if self._suppressed.size:
             row[self._suppressed] = BAN
         if position < self._num_min:
-            row[self._end_tokens] = BAN
+            for token in self._end_tokens:
+                row[token] = BAN
         for edit in self._plugins:
             edit(row, self._tokens)
 

@@ -1,14 +1,14 @@
 """What does one step compute?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from inference.backend.base import Slice
 from inference.engine.sequence import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """The next tokens of one sequence, and behind them guesses that the step shall judge.
 
     The last ``num_rows`` of all of them give a row of logits each.
@@ -42,8 +42,7 @@ Pass = tuple[Piece, ...]
 """Pieces that the backend computes in one call, ordered by slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepPlan:
+class StepPlan(msgspec.Struct, frozen=True):
     """The calls that make up one step, or the sequence that must make room before there is one.
 
     ``num_prefill_cells`` is how many cells its tokens of prompts attend to, all together.

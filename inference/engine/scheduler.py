@@ -124,6 +124,8 @@ class Scheduler:
         With a split KV cache llama.cpp takes the same number of tokens of each sequence at once,
         so that a slice beside single tokens would lose its first one to another pass.
         """
+        if len(decoding) == 1 and not slices:
+            return ((decoding[0],),)
         if self._is_unified:
             return tuple(map(tuple, _split_by(_by_adapters, decoding + slices)))
         together = [
