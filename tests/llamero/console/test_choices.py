@@ -219,3 +219,17 @@ def test_a_list_offers_to_show_all_when_it_shows_a_part(admin_client: Client) ->
     assert "Show all" not in admin_client.get(url).text
     for asked in ({"q": "tiny"}, {"kind__exact": "chat"}):
         assert "1 result (" in admin_client.get(url, asked).text
+
+
+@pytest.mark.parametrize("term", ["a " * 1100, "\0", "a" * 1001])
+def test_no_search_is_a_crash(admin_client: Client, term: str) -> None:
+    box = {"app_label": "accounts", "model_name": "apikey", "field_name": "user"}
+    for path, asked in ((SEARCH, box | {"term": term}), (PAGES[0][:-7], {"q": term})):
+        answer = admin_client.get(path, asked)
+        assert answer.status_code == 400
+        assert "at most 1000 characters" in answer.text
+
+
+def test_a_search_of_many_words_is_answered(admin_client: Client) -> None:
+    assert admin_client.get(PAGES[0][:-7], {"q": "a " * 499}).status_code == 200
+    assert found_by(admin_client, "accounts.apikey", "user", "a " * 499) == {"admin"}
