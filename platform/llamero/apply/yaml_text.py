@@ -32,6 +32,10 @@ def read_yaml(text: bytes) -> Any:
     except yaml.reader.ReaderError as error:
         words = f"is no YAML: byte {error.position + 1}: {error.reason}; it must be UTF-8"
         raise ApplyError("", words) from error
+    except (ValueError, OverflowError) as error:
+        # The library asks for the character of a number without looking at it.
+        words = "is no YAML: the number behind a \\U is no character's"
+        raise ApplyError("", words) from error
 
 
 def _cure(words: str) -> str:

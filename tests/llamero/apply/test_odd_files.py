@@ -49,6 +49,8 @@ def mistakes_of(folder: Path, text: str | bytes) -> list[str]:
         ("- " * 5000, "this is more than 40 levels deep"),
         ("models: !!python/object/apply:os.system [x]", "could not determine a constructor"),
         ("models: !!int x", "line 1, column 9: this is no int"),
+        ('models: "\\U00110000"', "the number behind a \\U is no character's"),
+        ('models: "\\UFFFFFFFF"', "the number behind a \\U is no character's"),
         ("models: !!bool x", "line 1, column 9: this is no bool"),
         ("models: !!timestamp x", "line 1, column 9: this is no timestamp"),
         ("models: !!binary x", "is no YAML: line 1"),
