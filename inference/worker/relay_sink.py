@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from inference.protocol.events import TERMINAL, Event, Tokens
+from inference.protocol.events import TERMINAL, Done, Event, Tokens
+from inference.protocol.jobs import GenerationJob
 from inference.relay.waiting import TakenJob
 from inference.relay.writer import EventWrite, EventWriter
 from inference.worker.first_tokens import FirstTokens
@@ -25,6 +26,7 @@ class _OpenJob:
     attempt: int
     seq: int
     came_at: float
+    is_streamed: bool
     has_begun: bool = False
     is_muted: bool = False
     done: threading.Event = field(default_factory=threading.Event)
@@ -64,8 +66,10 @@ class RelaySink:
     def open(self, taken: TakenJob) -> threading.Event:
         """Expect events of a job; gives what is set at its last one."""
         came_at = time.monotonic() - taken.waited_seconds
-        opened = _OpenJob(taken.job.attempt, taken.num_events, came_at, taken.num_events > 0)
-        self._open[taken.job.id] = opened
+        job = taken.job
+        is_streamed = isinstance(job, GenerationJob) and job.stream
+        opened = _OpenJob(job.attempt, taken.num_events, came_at, is_streamed, taken.num_events > 0)
+        self._open[job.id] = opened
         return opened.done
 
     def mute(self, job: str) -> None:
@@ -100,12 +104,22 @@ class RelaySink:
                 if not opened.is_muted:
                     opened.seq += 1
                     rows.append((job, opened.attempt, opened.seq, event))
-                if not opened.has_begun and type(event) is Tokens:
-                    opened.has_begun = True
-                    self.first_tokens.note(time.monotonic() - opened.came_at)
+                if not opened.has_begun:
+                    self._note_first_token(opened, event)
                 if isinstance(event, TERMINAL):
                     self._close(job)
         return rows
+
+    def _note_first_token(self, opened: _OpenJob, event: Event) -> None:
+        """Note when it came: a stream's as it is told, a whole answer's by what its end says."""
+        if opened.is_streamed and type(event) is Tokens:
+            seconds_since = 0.0
+        elif type(event) is Done and event.num_completion_tokens:
+            seconds_since = event.timings.predicted_ms / 1000
+        else:
+            return
+        opened.has_begun = True
+        self.first_tokens.note(time.monotonic() - seconds_since - opened.came_at)
 
     def _write(self, rows: list[EventWrite]) -> None:
         for job in self._writer.write(rows):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from inference.protocol.errors import ErrorCode
-from inference.protocol.events import Event, Failed, Started
+from inference.protocol.events import Done, Event, Failed, FinishReason, Started, Timings
 from inference.relay.waiting import TakenJob
 from inference.worker.relay_sink import RelaySink
 from tests.inference.relay.fakes import DONE, make_job, make_token
@@ -66,6 +66,17 @@ def test_the_time_to_a_first_token_counts_from_the_queue_and_once(
     sink([(waited.id, make_token(2)), (waited.id, DONE)])
     assert done.wait(WAIT)
     assert 100.0 <= sink.first_tokens.typical() < 200.0
+
+
+def test_a_whole_answers_first_token_came_before_its_text(
+    sink: RelaySink, writer: MemoryWriter
+) -> None:
+    job = make_job(stream=False)
+    done = sink.open(TakenJob(job, waited_seconds=100.0))
+    end = Done(FinishReason.STOP, 3, 0, 40, timings=Timings(5_000.0, 90_000.0, 3))
+    sink([(job.id, make_token(1)), (job.id, end)])
+    assert done.wait(WAIT)
+    assert 10.0 <= sink.first_tokens.typical() < 90.0
 
 
 def test_a_jobs_events_are_numbered_and_its_end_wakes_the_slot(
