@@ -88,11 +88,10 @@ CORS_ALLOW_HEADERS = [
     "x-conversation-id",
     "x-llamero-resumable",
     "x-llamero-run",
-    # What Anthropic's own clients add.
+    # What the own clients of Anthropic and OpenAI add.
     "anthropic-version",
     "anthropic-beta",
     "anthropic-dangerous-direct-browser-access",
-    # What OpenAI's own clients add.
     "openai-beta",
     "openai-organization",
     "openai-project",
