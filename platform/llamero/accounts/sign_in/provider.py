@@ -5,7 +5,6 @@ import json
 import logging
 import secrets
 import time
-from threading import BoundedSemaphore, Lock
 from urllib.parse import quote
 
 from authlib.common.errors import AuthlibBaseError
@@ -18,20 +17,17 @@ from llamero.accounts.sign_in.exchange import PinnedSession
 from llamero.accounts.tokens.algorithms import ALGORITHMS
 from llamero.accounts.tokens.claims import check_audience, check_times, read_subject
 from llamero.accounts.tokens.discovery import ProviderDocument, discover
-from llamero.accounts.tokens.key_sets import KeySet
+from llamero.accounts.tokens.key_sets import MAX_WAITING, RETRY_SECONDS, WAIT_SECONDS, KeySet
 from llamero.accounts.tokens.proving import check_signature
 from llamero.accounts.tokens.reading import Claims, read_token
 from llamero.accounts.tokens.refusals import TokenRefused, UnprovenToken
+from llamero.accounts.tokens.turns import Turns
 from llamero.egress import FetchFailed, ServerAway, UnsafeAddress, fetch_document
 from llamero.errors import LlameroError
 
 logger = logging.getLogger(__name__)
 LEEWAY_SECONDS = 60
 DOCUMENT_SECONDS = 600.0
-# A provider that is away is asked no more often, and few wait for it: threads are needed by others.
-RETRY_SECONDS = 3.0
-WAIT_SECONDS = 5.0
-MAX_WAITING = 3
 # People with many groups have long tokens.
 MAX_ID_TOKEN_LENGTH = 64 * 1024
 
@@ -43,7 +39,7 @@ class Provider:
         self._config = config
         self._document: ProviderDocument | None = None
         self._read_at = self._failed_at = float("-inf")
-        self._asking, self._places = Lock(), BoundedSemaphore(MAX_WAITING)
+        self._turns = Turns(MAX_WAITING)
         self._keys = KeySet(lambda: self.document().jwks_uri)
 
     def document(self) -> ProviderDocument:
@@ -51,17 +47,10 @@ class Provider:
         document = self._recent_document()
         if document is not None:
             return document
-        if not self._places.acquire(blocking=False):
-            raise self._away()
-        try:
-            if not self._asking.acquire(timeout=WAIT_SECONDS):
+        with self._turns.taken(WAIT_SECONDS) as is_ours:
+            if not is_ours:
                 raise self._away()
-            try:
-                return self._recent_document() or self._ask()
-            finally:
-                self._asking.release()
-        finally:
-            self._places.release()
+            return self._recent_document() or self._ask()
 
     def _recent_document(self) -> ProviderDocument | None:
         return self._document if time.monotonic() - self._read_at <= DOCUMENT_SECONDS else None

@@ -4,10 +4,10 @@ import json
 import logging
 import time
 from collections.abc import Callable, Sequence
-from threading import BoundedSemaphore, Lock
 
 from llamero.accounts.tokens.key_material import PublicKey, read_jwks
 from llamero.accounts.tokens.refusals import UnprovenToken, issuer_unavailable
+from llamero.accounts.tokens.turns import Turns
 from llamero.egress import FetchFailed, UnsafeAddress, fetch_document
 
 logger = logging.getLogger(__name__)
@@ -38,8 +38,7 @@ class KeySet:
         self._clock = clock
         self._keys: tuple[PublicKey, ...] = ()
         self._read_at = self._tried_at = float("-inf")
-        self._fetching = Lock()
-        self._places = BoundedSemaphore(MAX_WAITING)
+        self._turns = Turns(MAX_WAITING)
 
     def find(self, kid: str, algorithm: str) -> Sequence[PublicKey]:
         """Give the keys that may have signed; blocks while they are fetched.
@@ -77,19 +76,11 @@ class KeySet:
     def _refresh(self, *, waits: bool) -> None:
         """Fetch unless that has just been tried; ``waits`` for another thread that does."""
         pause = RETRY_SECONDS if self._is_stale else REFRESH_SECONDS
-        if self._clock() - self._tried_at < pause and not self._fetching.locked():
+        if self._clock() - self._tried_at < pause and not self._turns.is_taken:
             return
-        if not self._places.acquire(blocking=False):
-            return
-        try:
-            if self._fetching.acquire(timeout=WAIT_SECONDS if waits else 0):
-                try:
-                    if self._clock() - self._tried_at >= pause:
-                        self._read()
-                finally:
-                    self._fetching.release()
-        finally:
-            self._places.release()
+        with self._turns.taken(WAIT_SECONDS if waits else 0) as is_ours:
+            if is_ours and self._clock() - self._tried_at >= pause:
+                self._read()
 
     def _read(self) -> None:
         address = "an address that is to be found"
