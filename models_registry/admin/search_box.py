@@ -16,8 +16,16 @@ def is_row_key(text: str) -> bool:
     return text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
-class SearchBox(AutocompleteSelect):
-    """Chooses one row. Whatever was sent for it, the form can be shown again."""
+class _NamesChosen:
+    """Shows a box with what was sent for it, whatever that was."""
+
+    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
+        """Name what is chosen, as far as it can be a row."""
+        return super().optgroups(name, list(filter(is_row_key, value)), attr)  # type: ignore[misc]
+
+
+class SearchBox(_NamesChosen, AutocompleteSelect):
+    """Chooses one row."""
 
     placeholder = ""
 
@@ -26,22 +34,14 @@ class SearchBox(AutocompleteSelect):
         attrs: dict[str, Any] = super().build_attrs(base_attrs, extra_attrs)
         return attrs | {"data-placeholder": self.placeholder}
 
-    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
-        """Name what is chosen."""
-        return super().optgroups(name, list(filter(is_row_key, value)), attr)
 
-
-class ManySearchBox(AutocompleteSelectMultiple):
+class ManySearchBox(_NamesChosen, AutocompleteSelectMultiple):
     """Chooses several rows."""
 
     def build_attrs(self, base_attrs: Any, extra_attrs: Any = None) -> dict[str, Any]:
         """Leave out the button that clears all: it is no item of the list that it is drawn in."""
         attrs: dict[str, Any] = super().build_attrs(base_attrs, extra_attrs)
         return attrs | {"data-allow-clear": "false"}
-
-    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
-        """Name those that are chosen."""
-        return super().optgroups(name, list(filter(is_row_key, value)), attr)
 
 
 class ManyRowsField(ModelMultipleChoiceField):  # type: ignore[type-arg]

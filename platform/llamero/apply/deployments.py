@@ -1,7 +1,6 @@
 """Plan what is to be done for deployments, whose settings are named as the columns are."""
 
 from copy import copy
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.core.exceptions import ValidationError
 from llamero.apply.judging import judge, set_values
 from llamero.apply.mistakes import ApplyError, Mistakes, place_of
 from llamero.apply.outlook import Outlook
+from llamero.apply.shapes import suggest
 from llamero.apply.steps import Step, list_changes
 from models_registry.models import Deployment, Model
 from models_registry.models.profile import PROFILE_FIELDS
@@ -95,11 +95,7 @@ def _describe_unknown(key: str) -> str:
     labels = {_as_name(str(field.verbose_name)): field.name for field in fields}
     # Names come last: where one is what the form calls another, it is the name that counts.
     known = labels | {name: name for name in SETTINGS}
-    near = get_close_matches(_as_name(key), known, n=1, cutoff=0.7)
-    words = (
-        f"did you mean {known[near[0]]}?" if near else f"there are {', '.join(sorted(SETTINGS))}"
-    )
-    return f"is no setting of a deployment; {words}"
+    return f"is no setting of a deployment; {suggest(_as_name(key), known)}"
 
 
 def _as_name(text: str) -> str:

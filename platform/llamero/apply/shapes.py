@@ -1,6 +1,6 @@
 """Read entries of a file into their classes: each field that is wrong is told for itself."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin
@@ -28,7 +28,7 @@ def read_entry(value: Any, kind: type[Entry], place: str, mistakes: Mistakes) ->
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     given = _read_plain(value, dict, place, mistakes)
     for name in [name for name in given if name not in fields]:
-        words = f"is no field of this entry; {suggest(str(name), fields)}"
+        words = f"is no field of this entry; {suggest(str(name), {one: one for one in fields})}"
         mistakes.add(_join(place, name), words)
     found: dict[str, Any] = {}
     for name, field in fields.items():
@@ -40,10 +40,12 @@ def read_entry(value: Any, kind: type[Entry], place: str, mistakes: Mistakes) ->
     return kind(**found)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Say which name may be meant, or which there are."""
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+def suggest(text: str, known: Mapping[str, str]) -> str:
+    """Say which name may be meant, or which there are: names by what they may be called."""
+    near = get_close_matches(text.lower(), known, n=1, cutoff=0.7)
+    if near:
+        return f"did you mean {known[near[0]]}?"
+    return f"there are {', '.join(sorted(set(known.values())))}"
 
 
 def check_kind(value: Any, kind: type, place: str) -> None:
