@@ -25,7 +25,7 @@ from inference.backend.prefix_groups import (
     count_cells,
     is_worth,
 )
-from inference.backend.state_layout import StateLayout, read_layout
+from inference.backend.state_layout import StateLayout, read_state
 from inference.protocol.errors import EngineError
 from inference.protocol.jobs import GenerationJob, Loras
 from inference.protocol.nodes import usable_gpus
@@ -291,17 +291,17 @@ class GroupedBackend:
 
     def _restore_inside(self, seq_id: int, num_tokens: int) -> int:
         state = self._main.save_state(seq_id, _MAX_STATE_BYTES)
-        layout = read_layout(state) if state else None
-        if state is None or layout is None:
+        saved = read_state(state) if state else None
+        if state is None or saved is None:
             return 0
-        self._main_layout = layout
+        self._main_layout = saved.layout
         self._pass_cells = self._weights_bytes * num_tokens / state.nbytes / PASS_BYTES
-        laid = self._side_layout.take(state)
-        return self._side.restore_state(seq_id, laid, num_tokens) if laid else 0
+        return self._side.restore_state(seq_id, saved.write(self._side_layout), num_tokens)
 
     def _save_inside(self, seq_id: int, max_bytes: int) -> memoryview | None:
         state = self._side.save_state(seq_id, max_bytes)
-        laid = self._main_layout.take(state) if state else None
+        saved = read_state(state) if state else None
+        laid = saved.write(self._main_layout) if saved else None
         return laid if laid and laid.nbytes <= max_bytes else None
 
     def _leave(self, seq_ids: Sequence[int]) -> None:
@@ -350,8 +350,7 @@ def open_backend(model: LlamaModel, profile: RuntimeProfile) -> LlamaBackend | G
     cannot be shared in part.
     """
     main = LlamaBackend(model, profile)
-    fitting = msgspec.structs.replace(profile, context_length=model.context_length)
-    num_cells = fitting.group_cells
+    num_cells = profile.group_cells(model.context_length)
     has_gpu = profile.num_gpu_layers != 0 and usable_gpus(list_native_devices())
     if not num_cells or has_gpu or main.state_window is not None:
         return main

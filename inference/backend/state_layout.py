@@ -32,23 +32,16 @@ class StateLayout:
     num_streams: int
     is_transposed: bool
 
-    def take(self, state: memoryview) -> memoryview | None:
-        """Lay a state of any context out for this one; None where it is no state of plain cells."""
-        try:
-            return _Reader(state.cast("B")).write(self)
-        except (struct.error, ValueError, KeyError):
-            return None
 
-
-def read_layout(state: memoryview) -> StateLayout | None:
-    """Tell how the context writes states that wrote this one; None where it cannot be told."""
+def read_state(state: memoryview) -> "SavedState | None":
+    """Read the state of a sequence; None where it is not made of plain cells."""
     try:
-        return _Reader(state.cast("B")).layout
+        return SavedState(state.cast("B"))
     except (struct.error, ValueError, KeyError):
         return None
 
 
-class _Reader:
+class SavedState:
     """A saved state, cut into its parts; raises ValueError where it does not end with them."""
 
     def __init__(self, state: memoryview) -> None:

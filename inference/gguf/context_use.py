@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from inference.gguf.shape import MemoryShape
 from inference.protocol.replicas import RuntimeProfile
 
@@ -58,8 +56,7 @@ def generating(shape: MemoryShape, profile: RuntimeProfile, context_length: int)
 def grouping(shape: MemoryShape, profile: RuntimeProfile, context_length: int) -> ContextUse:
     """Describe the small context of sequences that attend to the same beginning together."""
     own = generating(shape, profile, context_length)
-    profile = msgspec.structs.replace(profile, context_length=context_length)
-    cells = _whole(profile.group_cells, CELL_BLOCK)
+    cells = _whole(profile.group_cells(context_length), CELL_BLOCK)
     return replace(own, num_attended=cells, num_cells=cells, is_flash=False)
 
 

@@ -152,7 +152,8 @@ def _shares_of(
         device: _share(device, assignment, load.shape, profile, uses)
         for device in (HOST, *assignment.gpus)
     }
-    if load.is_generative and profile.group_cells and len(shares) == 1 and _can_group(load.shape):
+    may_group = load.is_generative and profile.group_cells(load.context_length)
+    if may_group and len(shares) == 1 and _can_group(load.shape):
         use = grouping(load.shape, profile, load.context_length)
         cells = _cache_bytes(load.shape.layers, profile, use)
         more = cells + compute_bytes(load.shape, use, use.num_most_rows)

@@ -112,9 +112,8 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         is_plain = self.cache_type_v in PLAIN_CACHE_TYPES
         return self.flash_attention != "off" and not (self.is_deterministic and is_plain)
 
-    @property
-    def group_cells(self) -> int:
-        """How many cells sequences with the same beginning may share, beside their own; 0: none.
+    def group_cells(self, context_length: int) -> int:
+        """Tell how many cells sequences that begin alike may share, beside their own; 0: none.
 
         A full context, and room for answers. Attention is not fused there, so the numbers differ
         in their last digits, and its values must be plain.
@@ -123,7 +122,7 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         may_differ = self.flash_attention != "on" and not self.is_deterministic
         if not (self.groups_prefixes and is_plain and may_differ) or self.is_kv_unified:
             return 0
-        return self.context_length + 128 * self.num_slots if self.num_slots >= 4 else 0
+        return context_length + 128 * self.num_slots if self.num_slots >= 4 else 0
 
     @property
     def prefill_cut(self) -> int:

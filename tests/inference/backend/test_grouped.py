@@ -15,7 +15,7 @@ from inference.backend.prefix_groups import (
     count_runs,
     is_worth,
 )
-from inference.backend.state_layout import StateLayout, read_layout
+from inference.backend.state_layout import StateLayout, read_state
 from tests.inference.backend.token_contexts import NO_CELLS, TokenContext, row_of
 
 NUM_SLOTS = 8
@@ -301,10 +301,12 @@ def test_states_change_their_layout_and_back() -> None:
     split, shared = TokenContext(4), TokenContext(4, 100)
     split.decode([Slice(2, 0, [*range(10)], 1)])
     state = split.save_state(2, 1 << 20)
-    assert state and read_layout(state) == StateLayout(4, False)
-    laid = StateLayout(1, True).take(state)
+    saved = state and read_state(state)
+    assert saved and saved.layout == StateLayout(4, False)
+    laid = saved.write(StateLayout(1, True))
     assert laid and shared.restore_state(3, laid, 10) == 10
-    back = StateLayout(4, False).take(laid)
+    moved = read_state(laid)
+    back = moved and moved.write(StateLayout(4, False))
     assert back and split.restore_state(1, back, 10) == 10
     assert split.tokens(1) == split.tokens(2) == shared.tokens(3)
 
@@ -317,4 +319,4 @@ def test_what_is_no_state_of_plain_cells_is_refused() -> None:
     rng = np.random.default_rng(1)
     damaged = [state[:size] for size in range(len(state))] + [memoryview(bytes(state) + b"\0")]
     damaged += [memoryview(rng.bytes(int(rng.integers(0, 400)))) for _ in range(200)]
-    assert not any(StateLayout(1, True).take(one) for one in damaged)
+    assert not any(read_state(one) for one in damaged)
