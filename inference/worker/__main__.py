@@ -17,14 +17,23 @@ def main() -> int:
     # with anything then slows down twentyfold. Set before the native library is loaded.
     os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
     settings = read_settings()
-    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
-    if settings.log_level != "DEBUG":
-        for chatty in ("celery", "kombu", "amqp", "inference.backend.native"):
-            logging.getLogger(chatty).setLevel(logging.WARNING)
+    start_log(settings.log_level)
     # Imported late: a wrong environment is told at once, and the libraries see their variables.
     from inference.worker.lifecycle import Replica
 
     return Replica(settings).run()
+
+
+def start_log(level: str) -> None:
+    """Log from this level on; raises ValueError for one that does not exist.
+
+    Celery would tell of each ticket, and llama.cpp of each tensor: both only where all is told.
+    """
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
+    chosen = logging.getLogger().level
+    if chosen > logging.DEBUG:
+        for chatty in ("celery", "kombu", "amqp", "inference.backend.native"):
+            logging.getLogger(chatty).setLevel(max(chosen, logging.WARNING))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
+from celery.signals import setup_logging
 from kombu import Queue
 
 from inference.protocol.names import TICKET_TASK, broker_url, ticket_queue
@@ -64,6 +65,7 @@ def run_worker(app: Celery, hostname: str, num_slots: int) -> int:
     """Serve tickets until SIGTERM, from the main thread; gives the exit code."""
     # The warning against root is about pickled messages; this application reads only JSON.
     warnings.simplefilter("ignore", SecurityWarning)
+    setup_logging.connect(_keep_log, weak=False)
     worker = app.Worker(
         hostname=hostname,
         pool_cls="threads",
@@ -72,7 +74,10 @@ def run_worker(app: Celery, hostname: str, num_slots: int) -> int:
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,
-        loglevel="WARNING",
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _keep_log(**_: object) -> None:
+    """Leave levels and handlers as they are: Celery sets up its own where nobody is connected."""

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import setup_logging, worker_ready, worker_shutting_down
 from django.conf import settings
 from kombu.asynchronous import Hub
 
@@ -75,6 +75,8 @@ def run_control_worker(name: str) -> int:
         ledger.stop()
         controller.let_go()
 
+    # Where somebody is connected, Celery leaves the log at the level that the settings gave it.
+    setup_logging.connect(lambda **_: None, weak=False)
     worker_ready.connect(begin, weak=False)
     worker_shutting_down.connect(end, weak=False)
     worker = app.Worker(
@@ -83,7 +85,6 @@ def run_control_worker(name: str) -> int:
         concurrency=NUM_THREADS,
         queues=[QUEUE],
         quiet=True,
-        loglevel="INFO",
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,

@@ -90,9 +90,13 @@ async def test_sigterm_finishes_short_jobs_and_leaves_the_rest_to_others(
     client.wait_for_start(endless)
     client.wait_for_start(short)
     process.terminate()
-    assert process.wait(PATIENCE_SECONDS) == 0
+    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0
     assert isinstance(client.events(short)[-1], Done)
     assert isinstance(client.events(endless)[-1], Tokens)
+    # What the log tells, it tells for life, and no line for each ticket.
+    assert "INFO inference.worker.slots: 1 jobs go on elsewhere\n" in output
+    assert "celery" not in output
     [view] = await client.gateway.poll([(endless.id, 1)])
     assert view.state == "waiting"
     status = client.registry.get("chat-1")
