@@ -81,12 +81,6 @@ class RadixTree(Generic[Holder]):
             if not depth:
                 return
 
-    def extensions(self, holder: Holder) -> Iterator[Holder]:
-        """Give the other holders of the same tokens or of those and more."""
-        for other in _holders_below(self._ends[holder], None):
-            if other is not holder:
-                yield other
-
     def beginnings(self, holder: Holder) -> Iterator[Holder]:
         """Give the other holders of the same tokens or of fewer of them, the longest first."""
         node: _Node[Holder] | None = self._ends[holder]

@@ -1,14 +1,13 @@
-"""Create, change, restart and judge deployments."""
+"""Create, restart, switch and drain deployments, and keep what ended them badly."""
 
 from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from models_registry.models import Deployment, DeploymentState, Model
+from models_registry.models import Deployment, Model
 from models_registry.names import deployment_name_for
 from models_registry.services.defaults import default_profile
 from models_registry.watching import noted
@@ -26,17 +25,6 @@ def create_deployment(*, model: Model, slug: str = "", **fields: Any) -> Deploym
         deployment.full_clean()
         deployment.save()
     return deployment
-
-
-def set_deployment_state(*, slug: str, state: str, reason: str = "") -> bool:
-    """Record what control found; tell whether that is news. A vanished deployment is no error."""
-    if state not in DeploymentState.values:
-        raise ValidationError(f"Unknown deployment state {state}.")
-    known = Deployment.objects.filter(slug=slug)
-    changed = known.exclude(state=state, reason=reason).update(
-        state=state, reason=reason, state_changed_at=timezone.now()
-    )
-    return changed > 0
 
 
 def restart_deployments(*, deployments: QuerySet[Deployment]) -> int:

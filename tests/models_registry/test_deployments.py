@@ -12,7 +12,6 @@ from models_registry.services.deployments import (
     create_deployment,
     enable_deployments,
     restart_deployments,
-    set_deployment_state,
 )
 from models_registry.services.versions import make_current, quarantine_version
 from tests.models_registry.factories import make_deployment, make_facts, make_model, make_version
@@ -148,17 +147,6 @@ def test_a_version_of_another_model_cannot_be_pinned() -> None:
     other = make_version(make_model("other"))
     with pytest.raises(ValidationError):
         create_deployment(model=make_model(), pinned_version=other)
-
-
-def test_a_state_is_news_only_once() -> None:
-    deployment = make_deployment(make_model())
-    assert set_deployment_state(slug="tiny", state="failed", reason="no memory")
-    assert not set_deployment_state(slug="tiny", state="failed", reason="no memory")
-    deployment.refresh_from_db()
-    assert (deployment.state, deployment.reason) == ("failed", "no memory")
-    assert not set_deployment_state(slug="gone", state="ready")
-    with pytest.raises(ValidationError):
-        set_deployment_state(slug="tiny", state="odd")
 
 
 def test_restart_and_switch_work_on_many_at_once() -> None:

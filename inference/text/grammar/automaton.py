@@ -83,11 +83,6 @@ class State:
         """Whether no text of the grammar leads here."""
         return not self.threads and not self.is_end
 
-    @property
-    def is_final(self) -> bool:
-        """Whether the text can only end here."""
-        return not self.threads and self.is_end
-
 
 class Automaton:
     """The states of one grammar. Safe to use from many threads."""

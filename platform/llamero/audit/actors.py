@@ -2,8 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
@@ -34,28 +33,15 @@ class Actor:
 
 
 _request: ContextVar[HttpRequest | None] = ContextVar("audit_request", default=None)
-_actor: ContextVar[Actor | None] = ContextVar("audit_actor", default=None)
 
 
 def current_actor() -> Actor:
     """Tell who is at work; looked up only when something has changed."""
-    actor, request = _actor.get(), _request.get()
-    if actor is not None:
-        return actor
+    request = _request.get()
     if request is not None:
         return _read_request(request)
     command = _read_command(sys.argv)
     return command if command.source is Source.COMMAND else _read_owner(current_owner())
-
-
-@contextmanager
-def acting_as(actor: Actor) -> Iterator[None]:
-    """Have what is changed meanwhile be somebody's."""
-    token = _actor.set(actor)
-    try:
-        yield
-    finally:
-        _actor.reset(token)
 
 
 @sync_and_async_middleware
