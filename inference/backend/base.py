@@ -1,8 +1,8 @@
 """What does an engine need from the library that computes?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -38,6 +38,13 @@ class Choice(msgspec.Struct, frozen=True):
     token: int
     logprob: TokenLogprob | None = None
     is_end: bool = False
+
+
+class Sharing(NamedTuple):
+    """How many sequences attend to one beginning together, and how many tokens it has."""
+
+    num_sequences: int = 0
+    num_tokens: int = 0
 
 
 class DecodeError(Exception):
@@ -173,6 +180,10 @@ class Backend(Protocol):
 
         The state must be one that this context saved: its bytes are not checked.
         """
+        ...
+
+    def sharing_among(self, seq_ids: Iterable[int]) -> Sharing:
+        """Tell what these sequences have in common right now; safe from any thread."""
         ...
 
     def close(self) -> None:

@@ -9,14 +9,14 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.backend.base import DecodeError, InputPart, Sampler, Slice
+from inference.backend.base import DecodeError, InputPart, Sampler, Sharing, Slice
 from inference.backend.fake_cells import NO_ROOM, FakeCells
 from inference.backend.greedy import BestToken
 from inference.backend.logit_edits import LogitEdits
@@ -139,7 +139,8 @@ class FakeBackend:
         """Append each slice to its sequence; every position must be the next one."""
         assert [piece.seq_id for piece in slices] == sorted({piece.seq_id for piece in slices})
         num_tokens = sum(len(piece.tokens) for piece in slices)
-        time.sleep(self._step_seconds + self.token_seconds * num_tokens)
+        if seconds := self._step_seconds + self.token_seconds * num_tokens:
+            time.sleep(seconds)  # no time at all would still be a turn for every other process
         self.batches.append(tuple((piece.seq_id, len(piece.tokens)) for piece in slices))
         if any(map(self.fails_for, slices)):
             raise DecodeError(-3)
@@ -207,6 +208,10 @@ class FakeBackend:
         assert self.can_shift and not self.cells
         del self.sequences[seq_id][num_keep : num_keep + num_drop]
 
+    def sharing_among(self, seq_ids: Iterable[int]) -> Sharing:
+        """Tell that each sequence is computed by itself."""
+        return Sharing()
+
     def close(self) -> None:
         """Forget everything."""
         self.sequences.clear()
@@ -265,7 +270,8 @@ class FakeEmbedder:
         sizes = tuple(len(part.tokens) for part in parts)
         assert sum(sizes) <= self.max_batch_tokens or (len(sizes) == 1 and not self.can_split)
         assert len({part.seq_id for part in parts}) == len(parts) <= self.max_batch_inputs
-        time.sleep(self._token_seconds * sum(sizes))
+        if seconds := self._token_seconds * sum(sizes):
+            time.sleep(seconds)
         self.batches.append(sizes)
         if any(self.fails_for(part.tokens) for part in parts):
             raise DecodeError(-3)

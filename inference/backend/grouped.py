@@ -8,12 +8,12 @@ for that; the engine does not notice.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
 
-from inference.backend.base import DecodeError, Rows, Sampler, Slice
+from inference.backend.base import DecodeError, Rows, Sampler, Sharing, Slice
 from inference.backend.devices import list_native_devices
 from inference.backend.llama import LlamaBackend
 from inference.backend.llama_model import LlamaModel
@@ -70,10 +70,10 @@ class GroupedBackend:
         self._weights_bytes = main.model.facts().size_bytes
         self._pass_cells = 0.0
 
-    @property
-    def num_inside(self) -> int:
-        """How many sequences share the cells of their beginning now."""
-        return len(self._inside)
+    def sharing_among(self, seq_ids: Iterable[int]) -> Sharing:
+        """Tell how many of these share the cells of their beginning now; safe from any thread."""
+        num_sequences = len(self._inside.intersection(seq_ids))
+        return Sharing(num_sequences, self._group.length) if num_sequences > 1 else Sharing()
 
     def use_adapters(self, loras: Loras) -> None:
         """Compute with these LoRA adapters from now on, and with no others."""

@@ -2,7 +2,7 @@
 
 import ctypes
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import llama_cpp
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backend import native
-from inference.backend.base import DecodeError, Sampler, Slice
+from inference.backend.base import DecodeError, Sampler, Sharing, Slice
 from inference.backend.batch import Batch
 from inference.backend.kv_pages import untouched_pages_released
 from inference.backend.kv_states import KvStates
@@ -93,6 +93,10 @@ class LlamaBackend:
     def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of a saved state; returns how many it holds."""
         return self._states.restore(seq_id, state, num_tokens)
+
+    def sharing_among(self, seq_ids: Iterable[int]) -> Sharing:
+        """Tell that each sequence attends to its beginning by itself."""
+        return Sharing()
 
     def close(self) -> None:
         """Free the context; the model stays."""

@@ -137,10 +137,13 @@ class Engine:
 
     def stats(self) -> EngineStats:
         """Give the counters and gauges of now; safe from any thread."""
+        sharing = self._backend.sharing_among(self._seats.running_slots)
         return EngineStats(
             **vars(self._counters),
             num_running=self._seats.num_seated,
             num_waiting=self._seats.num_waiting,
+            num_sharing=sharing.num_sequences,
+            num_shared_tokens=sharing.num_tokens,
             kv_cells_used=self._cache.num_cells,
             kv_cells_total=self._cache.num_total_cells,
         )

@@ -36,6 +36,11 @@ class Seats:
         return [seq for seq in self._seated if seq.state is SequenceState.RUNNING]
 
     @property
+    def running_slots(self) -> tuple[int, ...]:
+        """The slots whose sequences compute; safe from any thread."""
+        return tuple(seq.slot for seq in self.running)
+
+    @property
     def num_cells_left(self) -> int | None:
         """How many cells are free or may be freed; None where each slot has its own."""
         return None if self._cache.is_split else self._cache.num_available_cells

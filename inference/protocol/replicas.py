@@ -273,6 +273,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
 
     A draft is one guess at several tokens; ``accepted_by_position`` counts how often its first,
     second… was right. ``longest_sequence`` is the most tokens one held, prompt and answer.
+    ``num_sharing`` of those that run attend to a beginning of ``num_shared_tokens`` together.
     """
 
     num_steps: int = 0
@@ -294,6 +295,8 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     decode_seconds: float = 0.0
     num_running: int = 0
     num_waiting: int = 0
+    num_sharing: int = 0
+    num_shared_tokens: int = 0
     kv_cells_used: int = 0
     kv_cells_total: int = 0
     last_step_at: float = 0.0

@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from inference.protocol.nodes import CachedFile, Device, NodeStatus
-from inference.protocol.replicas import ReplicaState
+from inference.protocol.replicas import EngineStats, ReplicaState
 from llamero.control import admin, live_nodes
 from llamero.control.live_nodes import LiveNode, LiveNodes
 from llamero.control.models import Node, NodeToken, Scheduling
@@ -83,7 +83,8 @@ def test_its_page_shows_devices_replicas_and_files(
     status = msgspec.structs.replace(
         live.status, fetches_files=True, cache_limit_bytes=8 * GIB, cached_files=files
     )
-    replica = msgspec.structs.replace(live.replicas[0], deployment=deployment.slug)
+    stats = EngineStats(num_sharing=6, num_shared_tokens=512)
+    replica = msgspec.structs.replace(live.replicas[0], deployment=deployment.slug, stats=stats)
     live_now = LiveNodes({"n1": LiveNode(status, (replica,) * 30)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(admin, "read_live_nodes", lambda: live_now)
@@ -92,7 +93,7 @@ def test_its_page_shows_devices_replicas_and_files(
     assert ">n1</a>" in page.split("</header>")[0]
     assert "&lt;b&gt;H200" in page
     assert "failed: &lt;i&gt;no memory" in page
-    assert "0 of 0 busy" in page
+    assert "0 of 0 busy, 6 share 512 tokens" in page
     assert reverse("admin:models_registry_deployment_change", args=[deployment.pk]) in page
     assert "4.0\xa0GiB of 8.0\xa0GiB; the longest unused make room" in page
     assert model.slug in page

@@ -115,6 +115,8 @@ _GAUGES: tuple[tuple[str, str, Callable[[ReplicaStatus], _Number]], ...] = (
     ("replica_memory_bytes", "Memory of its process", lambda one: one.memory_bytes),
     ("replica_first_token_seconds", "Wait for first tokens of late", lambda one: one.ttft_seconds),
     ("jobs_running", "Jobs in its slots", lambda one: one.stats.num_running),
+    ("jobs_sharing", "Jobs that attend to one beginning", lambda one: one.stats.num_sharing),
+    ("shared_tokens", "Tokens of that beginning", lambda one: one.stats.num_shared_tokens),
     ("kv_cells_used", "Cells of its KV cache in use", lambda one: one.stats.kv_cells_used),
     ("kv_cells", "Cells of its KV cache", lambda one: one.stats.kv_cells_total),
 )

@@ -74,12 +74,18 @@ async def test_replicas_are_added_up_in_llama_servers_names(dispatcher: FakeDisp
 
 
 async def test_each_replica_has_its_own_counters(dispatcher: FakeDispatcher) -> None:
-    dispatcher.statuses = (status_with("a", num_decoded_tokens=8, num_jobs_done=2),)
+    dispatcher.statuses = (
+        status_with(
+            "a", num_decoded_tokens=8, num_jobs_done=2, num_sharing=6, num_shared_tokens=512
+        ),
+    )
     numbers = read(await get("/metrics"))
     labels = 'model="smol",replica="a",node="here"'
     assert numbers[f"llamero_tokens_predicted_total{{{labels}}}"] == 8
     assert numbers[f'llamero_jobs_total{{{labels},outcome="done"}}'] == 2
     assert numbers[f"llamero_replica_ready{{{labels}}}"] == 1
+    assert numbers[f"llamero_jobs_sharing{{{labels}}}"] == 6
+    assert numbers[f"llamero_shared_tokens{{{labels}}}"] == 512
     assert numbers['llamero_jobs_waiting{model="mini"}'] == 0
 
 
