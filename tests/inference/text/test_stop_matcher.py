@@ -1,5 +1,10 @@
 """Stop strings cut the text at their leftmost occurrence, whatever the tokens."""
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,6 +68,42 @@ def test_a_complete_stop_waits_for_a_longer_one_that_began_earlier() -> None:
     assert stream(["ab", "c", "x!"], ["abcd", "c"])[0] == ["", "", "ab"]
     out, matcher = stream(["ab", "c"], ["abcd", "c"])
     assert (out, matcher.stop_word) == (["", "", "ab"], "c")
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_of_two_that_begin_at_the_same_place_the_shorter_stops(size: int) -> None:
+    text = "x abc"
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    for stops in (["ab", "abc"], ["abc", "ab"]):
+        out, matcher = stream(pieces, stops)
+        assert ("".join(out), matcher.stop_word) == ("x ", "ab")
+
+
+def count_lines(work: Callable[[], object]) -> int:
+    """Count the lines of the matcher that run: a cost that no busy machine changes."""
+    num_lines = 0
+
+    def note(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal num_lines
+        num_lines += event == "line" and frame.f_code.co_filename.endswith("stop_matcher.py")
+        return note
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return num_lines
+
+
+def test_no_text_and_no_stop_strings_cost_more_than_their_characters() -> None:
+    stops = ["a" * (400 + i) + "b" * 200 for i in range(8)] + ["a" * 1023 + "c", "ab" * 300 + "c"]
+    for text in ("a" * 1000 + "d" + "a" * 100, "ab" * 400 + "b" + "aab" * 100):
+        matcher = StopMatcher(stops)
+        pieces = [text[at : at + 8] for at in range(0, len(text), 8)]
+        costs = [count_lines(lambda piece=piece: matcher.push(piece)) for piece in pieces]
+        assert max(costs) < 100 * len(stops)
 
 
 STOPS = st.lists(st.text("ab", min_size=1, max_size=4), max_size=3)
