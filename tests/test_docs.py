@@ -49,6 +49,16 @@ def test_every_command_is_in_the_table() -> None:
             assert re.search(rf"`{path.stem}[ `]", rows), path.stem
 
 
+def test_every_folder_is_in_the_table_of_the_architecture() -> None:
+    rows = _tables("docs/architecture.md")
+    folders = {
+        f"{parent}/{path.parent.name}"
+        for parent in ("platform/llamero", "inference")
+        for path in (ROOT / parent).glob("*/__init__.py")
+    }
+    assert {folder for folder in folders if f"`{folder}`" not in rows} == set()
+
+
 def test_every_document_is_linked_and_every_link_leads_somewhere() -> None:
     documents = {ROOT / "README.md", *(ROOT / "docs").glob("*.md")}
     linked = set()
