@@ -11,12 +11,10 @@ import llama_cpp
 
 from inference.backend import native
 from inference.backend.llama_model import LlamaModel
-from inference.protocol.sampling import SamplingParams
+from inference.protocol.sampling import NUM_SEEDS, SamplingParams
 
 _MIROSTAT_M = 100
 _NUM_DRY_TEMPLATES = 8
-# llama.cpp takes its own seed for "a random one" to mean just that.
-_NUM_SEEDS = 2**32 - 1
 # Dividing by less could leave the range of a float.
 _COLDEST = 1e-5
 
@@ -106,7 +104,7 @@ def _whole(length: int, context_length: int) -> int:
 
 def _seed(params: SamplingParams) -> int:
     seed = secrets.randbits(32) if params.seed is None else params.seed
-    return seed % _NUM_SEEDS
+    return seed % NUM_SEEDS
 
 
 def _dry(model: LlamaModel, params: SamplingParams, length: int) -> Any:

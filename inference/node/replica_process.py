@@ -14,6 +14,7 @@ import msgspec
 import inference
 from inference.node.log_tail import MAX_LINES, end_of_log, last_complaint
 from inference.node.orphan import parent_environment
+from inference.protocol.draining import DRAIN_VARIABLE
 from inference.protocol.replicas import ReplicaSpec
 
 SPEC_VARIABLE = "LLAMERO_REPLICA_SPEC"
@@ -23,7 +24,7 @@ PASSED_VARIABLES = frozenset(
     {
         "LLAMERO_REDIS_URL",
         "LLAMERO_HOME",
-        "LLAMERO_DRAIN_SECONDS",
+        DRAIN_VARIABLE,
         "LLAMERO_LOG_LEVEL",
         "LLAMERO_SAMPLER_PLUGINS",
     }

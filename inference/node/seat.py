@@ -7,22 +7,19 @@ import time
 from inference.node.model_files import ModelFiles
 from inference.node.replica_process import ReplicaProcess
 from inference.node.restart_policy import RestartPolicy
+from inference.protocol.draining import read_drain_seconds
 from inference.protocol.replicas import ReplicaFailure, ReplicaSpec, ReplicaState, ReplicaStatus
 from inference.relay.reaper import ReplicaEnd
 
-DRAIN_VARIABLE = "LLAMERO_DRAIN_SECONDS"
+# On top of its drain: a replica says how it ended, too.
+SIGN_OFF_SECONDS = 1.5
 # What an operator or the kernel's memory killer sends: no fault of the replica's own code.
 KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def read_stop_seconds() -> float:
     """Give how long a replica may take to drain and say so; raises ValueError for a bad one."""
-    text = os.environ.get(DRAIN_VARIABLE) or "4.5"
-    try:
-        return float(text) + 1.5
-    except ValueError:
-        message = f"{DRAIN_VARIABLE} is {text!r}, but must be a number of seconds."
-        raise ValueError(message) from None
+    return read_drain_seconds(os.environ) + SIGN_OFF_SECONDS
 
 
 class Seat:

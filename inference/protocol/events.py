@@ -14,6 +14,10 @@ class FinishReason(StrEnum):
     CANCELLED = "cancelled"
 
 
+LEAST_LOGPROB = -9999.0
+"""Stands for minus infinity, which JSON cannot carry; OpenAI sends the same."""
+
+
 class Candidate(msgspec.Struct, frozen=True, array_like=True):
     """One possible token: its id, its raw bytes as latin-1 text, its log-probability."""
 
@@ -80,9 +84,9 @@ class Vectors(msgspec.Struct, frozen=True, tag="v", array_like=True):
 class Timings(msgspec.Struct, frozen=True, array_like=True):
     """Milliseconds a job spent in the engine, by kind of work."""
 
-    prompt_ms: float
-    predicted_ms: float
-    num_prompt_computed: int
+    prompt_ms: float = 0.0
+    predicted_ms: float = 0.0
+    num_prompt_computed: int = 0
 
 
 class Pace(msgspec.Struct, frozen=True, tag="c", array_like=True):
@@ -99,7 +103,7 @@ class Done(msgspec.Struct, frozen=True, tag="d", array_like=True):
     num_cached_tokens: int
     num_completion_tokens: int
     stop_word: str = ""
-    timings: Timings = Timings(0.0, 0.0, 0)
+    timings: Timings = Timings()
     truncated: bool = False
     num_drafted_tokens: int = 0
     num_accepted_tokens: int = 0

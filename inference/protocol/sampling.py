@@ -15,6 +15,10 @@ SAMPLER_LETTERS = {
     "a": "adaptive_p",
 }
 """The samplers whose order a request may choose, and llama-server's letter for each."""
+MAX_SAMPLERS = 32
+"""How many names such an order may have: each may be there more than once."""
+NUM_SEEDS = 2**32 - 1
+"""Seeds are below it; llama.cpp takes this number itself for "a random one"."""
 
 
 class GrammarTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,7 +55,8 @@ class ReasoningLimit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sampling settings of one sequence; the defaults are llama-server's.
 
-    ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else 0..2**32-1.
+    ``temperature`` 0 or below means greedy. ``seed`` is None for a random one, else from 0 to below
+    NUM_SEEDS.
     ``logit_bias`` pairs are (token id, bias); None bans a token, as JSON has no infinity.
     ``grammar`` constrains from the first token on, or, lazy, from a trigger on. ``grammar_field``
     is the field of the request that it was made from, and that errors about it name.

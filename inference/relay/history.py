@@ -10,6 +10,8 @@ from inference.protocol.events import Event, Failed, decode_event
 from inference.relay.connect import SyncRedis, text_of
 from inference.relay.keys import events_key, job_key, kept_key
 
+# Where a job is that goes on.
+LIVE_STATES = ("waiting", "running")
 UNREADABLE_EVENT = Failed(ErrorCode.INTERNAL_ERROR, "An event of this request could not be read.")
 
 

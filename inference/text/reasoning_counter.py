@@ -4,9 +4,10 @@ import re
 
 from inference.protocol.jobs import ReasoningMarks
 
-_BODY = "<|message|>"
-_MOST_HEADER = 1024
-_ENDS = ("<|end|>", "<|start|>", "<|channel|>", "<|call|>", "<|return|>")
+# Of answers in channels (gpt-oss): a header, its mark, a body, and one of the marks that end it.
+CHANNEL_BODY = "<|message|>"
+MAX_CHANNEL_HEADER = 1024
+CHANNEL_ENDS = ("<|end|>", "<|start|>", "<|channel|>", "<|call|>", "<|return|>")
 _IS_REASONING = re.compile(r"<\|channel\|>\s*analysis(?!.*to=functions\.)", re.DOTALL)
 
 
@@ -66,17 +67,17 @@ class ChannelCounter:
     def _read_part(self) -> bool:
         """Read a header or a body to its end; tells whether it was there."""
         if self._is_header:
-            header, mark, rest = self._held.partition(_BODY)
+            header, mark, rest = self._held.partition(CHANNEL_BODY)
             if not mark:
                 # No header is so long: words without one are not to be kept.
-                self._held = self._held[-_MOST_HEADER:]
+                self._held = self._held[-MAX_CHANNEL_HEADER:]
                 return False
             self._is_header, self._held = False, rest
             self._is_reasoning = _IS_REASONING.search(header) is not None
             return True
-        found = [(place, mark) for mark in _ENDS if (place := self._held.find(mark)) >= 0]
+        found = [(place, mark) for mark in CHANNEL_ENDS if (place := self._held.find(mark)) >= 0]
         if not found:
-            self._held = self._held[-max(map(len, _ENDS)) :]
+            self._held = self._held[-max(map(len, CHANNEL_ENDS)) :]
             return False
         place, mark = min(found)
         # A header may begin with the mark that ends the body before it.

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from inference.protocol.draining import read_drain_seconds
 from inference.protocol.replicas import ReplicaSpec
-
-DEFAULT_DRAIN_SECONDS = 4.5  # the node agent kills 1.5 s later
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def read_settings() -> WorkerSettings:
         redis_url=os.environ["LLAMERO_REDIS_URL"],
         node=os.environ.get("LLAMERO_NODE") or socket.gethostname(),
         home=Path(os.environ.get("LLAMERO_HOME") or "var"),
-        drain_seconds=float(os.environ.get("LLAMERO_DRAIN_SECONDS") or DEFAULT_DRAIN_SECONDS),
+        drain_seconds=read_drain_seconds(os.environ),
         log_level=os.environ.get("LLAMERO_LOG_LEVEL") or "INFO",
         num_failures=int(os.environ.get("LLAMERO_REPLICA_FAILURES") or 0),
     )

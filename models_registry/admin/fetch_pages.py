@@ -17,14 +17,13 @@ from models_registry.admin.wish_form import WishForm
 from models_registry.incoming.assembling import wish_import
 from models_registry.incoming.fetching.addresses import FetchRefused
 from models_registry.incoming.fetching.hub import HubFile, Repository, list_repository
+from models_registry.incoming.receiving import SEES_FILES
 from models_registry.incoming.refusal import UploadRefused
 from models_registry.incoming.sources import FetchedFile, add_fetched_files, choose_files
 from models_registry.models import ModelImport
 from models_registry.sizes import filesizeformat
 from models_registry.tasks import ask_for_fetch, go_on
 
-# Whoever has it may have files of others for their hashes.
-SEES_FILES = "models_registry.view_modelfile"
 _SHARD_END = re.compile(r"-(\d{5})-of-(\d{5})\.gguf\Z")
 
 

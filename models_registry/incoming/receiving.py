@@ -23,6 +23,8 @@ from models_registry.services.store import store_lock
 
 MAX_UPLOADS_OF_IMPORT = 1010
 TOUCH_SECONDS = 30.0
+# The permission of who sees the files of others, and so may have them for their hashes.
+SEES_FILES = "models_registry.view_modelfile"
 _COPY_BYTES = 1024 * 1024
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _TAKES_FILES = (ImportState.OPEN, ImportState.WAITING, ImportState.FAILED)

@@ -7,16 +7,14 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from inference.protocol.replicas import ModelKind
-from inference.protocol.sampling import SAMPLER_LETTERS
+from inference.protocol.sampling import MAX_SAMPLERS, NUM_SEEDS, SAMPLER_LETTERS
 from models_registry.models.profile import between
 
 _PREFIX = "default_"
 _SAMPLERS = tuple(SAMPLER_LETTERS.values())
-_MAX_SAMPLERS = 32
 _MOST = 2**31 - 1
 _LONGEST = 1_000_000
-# The one above means "take a random one" to llama-server.
-_LAST_SEED = 2**32 - 2
+_LAST_SEED = NUM_SEEDS - 1
 
 
 def validate_number(value: float) -> None:
@@ -34,7 +32,7 @@ def validate_length(value: int) -> None:
 def validate_samplers(value: str) -> None:
     """Refuse what is no list of samplers."""
     names = split_samplers(value)
-    if len(names) > _MAX_SAMPLERS or any(name not in _SAMPLERS for name in names):
+    if len(names) > MAX_SAMPLERS or any(name not in _SAMPLERS for name in names):
         raise ValidationError(
             f"Give names with semicolons between, of {', '.join(_SAMPLERS)}.",
             code="invalid_samplers",

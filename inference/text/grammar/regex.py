@@ -22,13 +22,13 @@ from inference.text.grammar.nodes import (
     intersect,
     normalize,
 )
+from inference.text.grammar.syntax import MAX_REPEAT
 
 # Everything but control characters; and with the three that plain text has.
 PRINTABLE: Ranges = ((0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x10FFFF))
 _PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), *PRINTABLE)
 MAX_LENGTH = 2000
 _MAX_NESTING = 24
-_MAX_REPEAT = 2000
 _ASCII: Ranges = ((0x20, 0x7E),)
 _DIGITS: Ranges = ((0x30, 0x39),)
 _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -162,8 +162,8 @@ class _Parser:
         numbers = [first, second] if second else [first]
         if end < 0 or not first or not all(n.isascii() and n.isdigit() for n in numbers):
             self._refuse("'{' begins no quantifier")
-        if any(len(n) > 4 or int(n) > _MAX_REPEAT for n in numbers):
-            self._refuse(f"a quantifier is above {_MAX_REPEAT}")
+        if any(len(n) > 4 or int(n) > MAX_REPEAT for n in numbers):
+            self._refuse(f"a quantifier is above {MAX_REPEAT}")
         least = int(first)
         most = least if not comma else int(second) if second else None
         if most is not None and most < least:

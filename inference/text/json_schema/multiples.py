@@ -9,7 +9,7 @@ from math import gcd
 
 from inference.text.grammar.writer import char_class, literal, one_of
 from inference.text.json_schema.gbnf import Grammar
-from inference.text.json_schema.numbers import Bounds, as_fraction
+from inference.text.json_schema.numbers import MAX_DECIMALS, Bounds, as_fraction
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 from inference.text.json_schema.tries import any_text
 
@@ -17,7 +17,6 @@ _MAX_LISTED = 1000
 # Remainders times digits: one rule for each.
 _MAX_RULES = 500
 _MAX_DIGITS = 15
-_MAX_DECIMALS = 6
 
 
 def multiples_item(grammar: Grammar, bounds: Bounds, step: Decimal, kind: str) -> str:
@@ -25,7 +24,7 @@ def multiples_item(grammar: Grammar, bounds: Bounds, step: Decimal, kind: str) -
     units, decimals = as_fraction(step)
     if kind == "integer":
         units, decimals = units // gcd(units, 10**decimals), 0
-    if decimals > _MAX_DECIMALS or units >= 10**_MAX_DIGITS:
+    if decimals > MAX_DECIMALS or units >= 10**_MAX_DIGITS:
         raise Refusal(f"{bounds.pointer}/multipleOf", "has too many digits")
     digits = _Digits(grammar, units, decimals, f"{bounds.pointer}/multipleOf")
     low, high = _in_units(bounds, decimals)

@@ -9,7 +9,7 @@ from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
 _MAX_INTEGER_DIGITS = 16
 _MAX_BOUND_DIGITS = 30
-_MAX_DECIMALS = 6
+MAX_DECIMALS = 6
 _MAX_BOUND = Decimal(10**15)
 # Up to here different decimals are different doubles, so that none is rounded to the bound.
 _MAX_OPEN_BOUND = Decimal(10**9)
@@ -78,7 +78,7 @@ def number_item(grammar: Grammar, bounds: Bounds) -> str:
             assert isinstance(exponent, int)
             decimals = max(decimals, -exponent)
             limit = _MAX_OPEN_BOUND if bound[1] else _MAX_BOUND
-            if abs(bound[0]) > limit or decimals > _MAX_DECIMALS:
+            if abs(bound[0]) > limit or decimals > MAX_DECIMALS:
                 raise Refusal(bounds.pointer, "has a bound with too many digits for numbers")
     texts = _numbers(bounds.low, bounds.high, decimals)
     if not texts:
@@ -160,7 +160,7 @@ def _magnitudes(low: Bound, high: Bound | None, decimals: int) -> list[str]:
         return []
     unit = 10**decimals
     first, lowest = divmod(int(low[0] * unit), unit)
-    more = f'("." {_digits(1, _MAX_DECIMALS)})?'
+    more = f'("." {_digits(1, MAX_DECIMALS)})?'
     if high is None:
         below_next = _decimals(first, (lowest, low[1]), (unit, True), decimals)
         return [*below_next, *_followed(_naturals(first + 1, None), more)]
@@ -178,7 +178,7 @@ def _decimals(
     whole: int, low: tuple[int, bool], high: tuple[int, bool], decimals: int
 ) -> list[str]:
     """Match a whole part with its first decimals from low to high; True leaves the bound out."""
-    num_more = _MAX_DECIMALS - decimals
+    num_more = MAX_DECIMALS - decimals
     texts = [f'"{whole}"'] if low == (0, False) and high != (0, True) else []
     least = low[0] + low[1]
     if low[1] and low[0] < high[0] and num_more:

@@ -23,10 +23,9 @@ from inference.text.tool_grammar.syntax import (
     Reasoning,
     ToolGrammar,
 )
-from inference.text.tool_grammar.until import text_until
+from inference.text.tool_grammar.until import GAP, text_until
 
 _ID = "[0-9A-Za-z]{1,24}"
-_GAP = r'"\n"{0,2}'
 
 
 def make_tool_grammar(
@@ -157,7 +156,7 @@ class _Maker:
         return Converter(schema, self._grammar).item()
 
     def _thinking(self, reasoning: Reasoning) -> str:
-        rest = f"{text_until(self._grammar, reasoning.end)} {_GAP}"
+        rest = f"{text_until(self._grammar, reasoning.end)} {GAP}"
         return rest if reasoning.is_open else f"({literal(reasoning.start)} {rest})?"
 
 

@@ -4,6 +4,9 @@ from inference.text.grammar.nodes import UNICODE, complement, intersect
 from inference.text.grammar.writer import char_class, literal
 from inference.text.json_schema.gbnf import Grammar
 
+GAP = r'"\n"{0,2}'
+"""What may stand between a mark and what follows it."""
+
 
 def text_until(grammar: Grammar, mark: str) -> str:
     """Give an item that matches any text and then a mark, which the text before does not hold.

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +14,6 @@ from llamero.errors import LlameroError
 _BRACKET_OR_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii"})
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_json_object(request: HttpRequest) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def parse_json(raw: bytes, name: str = "The request body") -> Any:
 
     ``name`` is what errors call it.
     """
-    raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    raw = raw.removeprefix(BOM_UTF8)
     if not raw or raw.isspace():
         raise LlameroError(400, "invalid_json", f"{name} is empty; it must be JSON.")
     _check_depth(raw, name)

@@ -5,7 +5,12 @@ from typing import Any
 
 import msgspec
 
-from inference.protocol.sampling import SAMPLER_LETTERS, SamplingParams
+from inference.protocol.sampling import (
+    MAX_SAMPLERS,
+    NUM_SEEDS,
+    SAMPLER_LETTERS,
+    SamplingParams,
+)
 from llamero.api.answer_form import read_answer_form
 from llamero.api.fields import (
     AnyValue,
@@ -22,11 +27,9 @@ from llamero.errors import InvalidValue
 
 _LARGE = 1e6
 MAX_CHOICES = 8
-# llama-server's own value for "take a random one".
-_RANDOM_SEEDS = (-1, 2**32 - 1)
-_NUM_SEEDS = 2**32 - 1
+# llama-server's own values for "take a random one".
+_RANDOM_SEEDS = (-1, NUM_SEEDS)
 _SEED_STEP = 0x9E3779B1
-_MAX_SAMPLERS = 32
 _MAX_BREAKERS = 16
 # llama-server's other names; with "-", or nothing, for "_" they are all known too.
 _SAMPLER_ALIASES = {"typical_p": "typ_p", "typ": "typ_p", "nucleus": "top_p", "temp": "temperature"}
@@ -114,12 +117,12 @@ def sampling_of_choice(sampling: SamplingParams, choice: int) -> SamplingParams:
     """Give each choice of a request a seed of its own; the first keeps the request's."""
     if not choice or sampling.seed is None:
         return sampling
-    seed = (sampling.seed + choice * _SEED_STEP) % _NUM_SEEDS
+    seed = (sampling.seed + choice * _SEED_STEP) % NUM_SEEDS
     return msgspec.structs.replace(sampling, seed=seed)
 
 
 def _read_seed(seed: int) -> int:
-    return secrets.randbelow(_NUM_SEEDS) if seed in _RANDOM_SEEDS else seed % _NUM_SEEDS
+    return secrets.randbelow(NUM_SEEDS) if seed in _RANDOM_SEEDS else seed % NUM_SEEDS
 
 
 def _read_samplers(fields: dict[str, Any], base: SamplingParams) -> tuple[str, ...]:
@@ -136,9 +139,9 @@ def _read_samplers(fields: dict[str, Any], base: SamplingParams) -> tuple[str, .
 def _read_order(value: Any, param: str) -> tuple[str, ...]:
     """Read a list of names, or llama-server's letters."""
     known = SAMPLER_LETTERS if isinstance(value, str) else _SAMPLER_NAMES
-    if not isinstance(value, str | list) or len(value) > _MAX_SAMPLERS:
+    if not isinstance(value, str | list) or len(value) > MAX_SAMPLERS:
         raise InvalidValue(
-            param, f"{param} must be a list of at most {_MAX_SAMPLERS} names, or a text of letters."
+            param, f"{param} must be a list of at most {MAX_SAMPLERS} names, or a text of letters."
         )
     try:
         if isinstance(value, list):

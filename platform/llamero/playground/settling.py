@@ -14,7 +14,7 @@ from django.utils import timezone
 from inference.protocol.events import Event
 from inference.relay.connect import SyncRedis
 from inference.relay.endings import LOST_EVENT
-from inference.relay.history import read_history, read_kept, read_states
+from inference.relay.history import LIVE_STATES, read_history, read_kept, read_states
 from llamero import dispatch
 from llamero.accounts.callers import Caller
 from llamero.api.resuming import KeptRun, SocketRecipe, find_kept_run, is_run_kept, read_kept_run
@@ -32,7 +32,6 @@ MAX_SETTLED_AT_ONCE = 200
 _WATCHED = timedelta(seconds=5)
 # A model may take so long to load before a run begins.
 _LONGEST_OPENING = timedelta(minutes=30)
-_ALIVE = ("waiting", "running")
 NEVER_BEGUN = LlameroError(
     410, "never_begun", "The window was closed before the model began to answer.", error_type="lost"
 )
@@ -72,7 +71,7 @@ def settle_answers(redis: SyncRedis) -> None:
 
 def _read_ended(redis: SyncRedis, kept: KeptRun) -> Answer | None:
     [job] = kept.jobs
-    if read_states(redis, [job])[0] in _ALIVE:
+    if read_states(redis, [job])[0] in LIVE_STATES:
         return None
     # What a job told that is unknown by now was lost with the broker.
     return read_answer([*read_history(redis, job), LOST_EVENT], _turn_of(kept))

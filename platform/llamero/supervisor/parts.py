@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from inference.protocol.draining import DEFAULT_DRAIN_SECONDS, DRAIN_VARIABLE
 from llamero.supervisor.children import Part
 from llamero.supervisor.home import Home, StartRefused
 
@@ -14,7 +15,7 @@ MANAGE = str(ROOT / "manage.py")
 STOP_SECONDS = {"web": 10.0, "node": 2.0, "control": 5.0, "valkey": 2.0}
 DRAIN_VARIABLES = {
     "web": ("LLAMERO_WEB_DRAIN_SECONDS", 0.0),
-    "node": ("LLAMERO_DRAIN_SECONDS", 4.5),
+    "node": (DRAIN_VARIABLE, DEFAULT_DRAIN_SECONDS),
 }
 STOP_ORDER = ("web", "node", "control", "valkey")
 VALKEY_MEMORY = "256mb"

@@ -20,8 +20,6 @@ from llamero.api.run import ChoiceEvent
 from llamero.api.sse import data_line, native_error
 from llamero.errors import LlameroError
 
-_NO_TIME = Timings(0.0, 0.0, 0)
-
 
 class CompletionRecipe(msgspec.Struct, frozen=True, kw_only=True, tag="completion"):
     """All that a stream needs to be written, now or by another gateway."""
@@ -41,7 +39,7 @@ class _StreamedChoice:
     told: Choice
     progress: PromptProgress
     held: list[int] = field(default_factory=list)
-    timings: Timings = _NO_TIME
+    timings: Timings = field(default_factory=Timings)
     num_cached: int = 0
     has_new_line: bool = False
 

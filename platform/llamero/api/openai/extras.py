@@ -10,8 +10,6 @@ from llamero.api.collect import describe_timings
 from llamero.api.generation import GenerationSettings, Prompt
 from llamero.api.prompt_progress import PromptProgress
 
-_NO_TIME = Timings(0.0, 0.0, 0)
-
 
 class StreamExtras(msgspec.Struct, frozen=True, kw_only=True):
     """What a stream tells beside its text, and how long its prompts are."""
@@ -40,7 +38,7 @@ class ChoiceExtras:
     def __init__(self, extras: StreamExtras, choice: int) -> None:
         self._extras = extras
         self._progress = PromptProgress(extras.num_prompt_tokens[choice // extras.num_choices])
-        self._timings = _NO_TIME
+        self._timings = Timings()
         self._num_cached = 0
         self._num_told = 0
 

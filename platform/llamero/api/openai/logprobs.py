@@ -4,10 +4,7 @@ from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from inference.protocol.events import Candidate, TokenLogprob
-
-# JSON has no minus infinity; OpenAI sends this.
-_LOWEST = -9999.0
+from inference.protocol.events import LEAST_LOGPROB, Candidate, TokenLogprob
 
 
 def chat_logprobs(entries: Iterable[TokenLogprob]) -> dict[str, Any]:
@@ -62,7 +59,7 @@ def join_legacy(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def finite(logprob: float) -> float:
     """Give a number that JSON can hold (NaN included)."""
-    return logprob if logprob > _LOWEST else _LOWEST
+    return logprob if logprob > LEAST_LOGPROB else LEAST_LOGPROB
 
 
 def token_text(candidate: Candidate) -> str:

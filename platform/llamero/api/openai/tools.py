@@ -13,7 +13,7 @@ from llamero.errors import InvalidValue, NotSupported
 
 MAX_TOOLS = 128
 MAX_TOOLS_CHARS = 512 * 1024
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _MODES = {"none": CallMode.NONE, "auto": CallMode.AUTO, "required": CallMode.REQUIRED}
 _CHOICES = "none, auto, required, or an object of type function or allowed_tools"
 _Choice = tuple[CallMode, tuple[str, ...]]
@@ -84,7 +84,7 @@ def _read_function(function: Any, path: str) -> Tool:
         raise InvalidValue(path, f"{path} must be an object with a name.")
     name, description = function.get("name"), function.get("description")
     strict = function.get("strict")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         allowed = "1 to 64 letters, digits, underscores, hyphens and dots"
         raise InvalidValue(f"{path}.name", f"{path}.name must be {allowed}.")
     if description is not None and not isinstance(description, str):

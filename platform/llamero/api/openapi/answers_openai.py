@@ -19,9 +19,10 @@ from llamero.api.openapi.shapes import (
 )
 
 _FINISH = one_of("stop", "length", "tool_calls", "content_filter", "function_call")
-_TOKEN = {"id": COUNT, "token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
+TOKEN = {"id": COUNT, "token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
 _ENVELOPE = {"id": TEXT, "created": COUNT, "model": TEXT, "system_fingerprint": TEXT}
-_EXTRAS = {"timings": ref("Timings"), "prompt_progress": ref("PromptProgress")}
+# llama-server's, where they were asked for.
+EXTRAS = {"timings": ref("Timings"), "prompt_progress": ref("PromptProgress")}
 _FUNCTION = shape({"name": TEXT, "arguments": TEXT})
 _FUNCTION_DELTA = shape({}, {"name": TEXT, "arguments": TEXT})
 _CALL = shape({"id": TEXT, "type": one_of("function"), "function": _FUNCTION})
@@ -56,7 +57,7 @@ COMPONENTS: dict[str, Schema] = {
     ),
     "ChatLogprobs": shape(
         {
-            "content": list_of(shape(_TOKEN | {"top_logprobs": list_of(shape(_TOKEN))})),
+            "content": list_of(shape(TOKEN | {"top_logprobs": list_of(shape(TOKEN))})),
             "refusal": NOTHING,
         }
     ),
@@ -121,7 +122,7 @@ COMPONENTS: dict[str, Schema] = {
                 )
             ),
         },
-        {"usage": or_null(ref("Usage"))} | _EXTRAS,
+        {"usage": or_null(ref("Usage"))} | EXTRAS,
     ),
     "Completion": shape(
         _ENVELOPE
@@ -157,7 +158,7 @@ COMPONENTS: dict[str, Schema] = {
                 )
             ),
         },
-        {"usage": or_null(ref("Usage"))} | _EXTRAS,
+        {"usage": or_null(ref("Usage"))} | EXTRAS,
     ),
     "Embeddings": shape(
         {

@@ -1,5 +1,6 @@
 """The answers of the Responses API, whole and as events."""
 
+from llamero.api.openapi.answers_openai import EXTRAS, TOKEN
 from llamero.api.openapi.shapes import (
     ANY_OBJECT,
     COUNT,
@@ -17,8 +18,7 @@ from llamero.api.openapi.shapes import (
 )
 
 _STATUS = one_of("in_progress", "completed", "incomplete")
-_TOKEN = {"id": COUNT, "token": TEXT, "logprob": NUMBER, "bytes": list_of(COUNT)}
-_LOGPROBS = list_of(shape(_TOKEN | {"top_logprobs": list_of(shape(_TOKEN))}))
+_LOGPROBS = list_of(shape(TOKEN | {"top_logprobs": list_of(shape(TOKEN))}))
 _THOUGHT = shape({"type": {"const": "reasoning_text"}, "text": TEXT})
 _PART = either(
     shape(
@@ -34,12 +34,10 @@ _PART = either(
     shape({"type": {"const": "refusal"}, "refusal": TEXT}),
 )
 _ITEM = {"id": TEXT, "status": _STATUS}
-# llama-server's, where they were asked for.
-_EXTRAS = {"timings": ref("Timings"), "prompt_progress": ref("PromptProgress")}
 
 
 def _event(name: str, fields: dict[str, Schema]) -> Schema:
-    return shape({"type": {"const": name}, "sequence_number": COUNT} | fields, _EXTRAS)
+    return shape({"type": {"const": name}, "sequence_number": COUNT} | fields, EXTRAS)
 
 
 def _events(names: tuple[str, ...], fields: dict[str, Schema]) -> list[Schema]:

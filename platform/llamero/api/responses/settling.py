@@ -15,7 +15,7 @@ import msgspec
 from inference.protocol.events import Event, Failed
 from inference.relay.connect import SyncRedis
 from inference.relay.endings import LOST_EVENT
-from inference.relay.history import read_history, read_states
+from inference.relay.history import LIVE_STATES, read_history, read_states
 from llamero import dispatch
 from llamero.api.responses.contents import Outcome, make_outcome, outcome_of, question_of
 from llamero.api.responses.lookup import no_such_response
@@ -29,7 +29,6 @@ from llamero.errors import LlameroError
 
 logger = logging.getLogger(__name__)
 MAX_SETTLED_AT_ONCE = 1000
-ALIVE = ("waiting", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def settle_responses(redis: SyncRedis) -> None:
     rows = list_in_progress(MAX_SETTLED_AT_ONCE)
     states = read_states(redis, [row.job for row in rows]) if rows else []
     for row, state in zip(rows, states, strict=True):
-        if state in ALIVE:
+        if state in LIVE_STATES:
             continue
         try:
             Ending.of(row).write(read_history(redis, row.job) or [LOST_EVENT])

@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from inference.relay.endings import CANCELLED_EVENT
+from inference.relay.history import LIVE_STATES
 from llamero import dispatch
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import Caller
@@ -19,7 +20,7 @@ from llamero.api.responses.listing import make_page
 from llamero.api.responses.lookup import find_row, items_before
 from llamero.api.responses.query import read_flag, read_page_query, read_starting_after
 from llamero.api.responses.recording import RecordedRun, ToldStream
-from llamero.api.responses.settling import ALIVE, Ending, end_now
+from llamero.api.responses.settling import Ending, end_now
 from llamero.api.run import GenerationRun
 from llamero.api.sse import stream_kept_run
 from llamero.api.threads import run_in_thread
@@ -71,7 +72,7 @@ class StoredView(AsyncAPIView):
         """Give its document as it is now; one whose job has ended is ended."""
         if self.outcome is None:
             state = await dispatch.get_dispatcher().look(self.row.job)
-            if state in ALIVE:
+            if state in LIVE_STATES:
                 status = "queued" if state == "waiting" else "in_progress"
                 return self.ending.recipe.draft | {"status": status}
             self.outcome = await end_now(self.row.job, self.ending)

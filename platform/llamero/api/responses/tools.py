@@ -1,14 +1,12 @@
 """The tools of a request as the Responses API defines them: flat, functions only."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from llamero.api.openai.tools import MAX_TOOLS, TOOL_NAME
 from llamero.api.turn import NO_TOOLS, CallMode, Tool, ToolUse
 from llamero.errors import InvalidValue, NotSupported
 
-MAX_TOOLS = 128
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _FUNCTIONS_ONLY = "only functions of your own are supported: this server runs no tools"
 
 
@@ -52,7 +50,7 @@ def _read_tool(tool: Any, path: str) -> Tool:
             raise InvalidValue(f"{path}.type", f"{path}.type must be a string.")
         raise NotSupported(f"{path}.type", f"{path}.type is {kind!r:.40}: {_FUNCTIONS_ONLY}.")
     name, description = tool.get("name"), tool.get("description")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         allowed = "1 to 64 letters, digits, underscores, hyphens and dots"
         raise InvalidValue(f"{path}.name", f"{path}.name must be {allowed}.")
     if description is not None and not isinstance(description, str):

@@ -10,7 +10,7 @@ from inference.text.grammar.joining import join_grammars
 from inference.text.grammar.writer import literal
 from inference.text.json_schema.gbnf import Grammar
 from inference.text.tool_grammar import Function, Reasoning, ToolGrammar, make_tool_grammar
-from inference.text.tool_grammar.until import text_until
+from inference.text.tool_grammar.until import GAP, text_until
 from llamero.api.threads import compiling
 from llamero.api.turn.call_styles import STYLE_OF_NAME
 from llamero.api.turn.reasoning_styles import ReasoningStyle
@@ -18,7 +18,6 @@ from llamero.api.turn.tools import CallMode, ToolUse
 from llamero.api.turn.turn_format import TurnFormat
 
 _NUM_CACHED = 64
-_GAP = r'"\n"{0,2}'
 
 
 def constrain(
@@ -92,7 +91,7 @@ def _join(answer: str, calls: str, reasoning: ReasoningStyle | None, is_open: bo
         root = f"({root} | calls)"
     if reasoning:
         thoughts = Grammar()
-        rest = f"{text_until(thoughts, reasoning.closing)} {_GAP}"
+        rest = f"{text_until(thoughts, reasoning.closing)} {GAP}"
         whole = rest if is_open else f"{literal(reasoning.opening)} {rest}"
         parts["thoughts"] = thoughts.text(whole)
         root = f"thoughts {root}" if is_open else f"thoughts? {root}"

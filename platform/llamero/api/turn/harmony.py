@@ -7,14 +7,12 @@ the next. The prompt ends within the first header.
 import re
 from collections.abc import Mapping
 
+from inference.text.reasoning_counter import CHANNEL_BODY, CHANNEL_ENDS, MAX_CHANNEL_HEADER
 from llamero.api.turn.calls import CallableTool, CallTeller
 from llamero.api.turn.marks import Marks
 from llamero.api.turn.pieces import Piece, Reasoning, Text
 
-_BODY = "<|message|>"
-_ENDS = ("<|end|>", "<|start|>", "<|channel|>", "<|call|>", "<|return|>")
 _HEADER_BEGINNINGS = ("<|", "to=")
-_MOST_HEADER = 1024
 _SPEAKER = "assistant"
 _RECIPIENT = re.compile(r"to=functions\.([A-Za-z0-9_.-]+)")
 _REASONING = re.compile(r"<\|channel\|>\s*analysis")
@@ -29,8 +27,8 @@ class HarmonyReader:
         self, teller: CallTeller, tools: Mapping[str, CallableTool], *, is_apart: bool
     ) -> None:
         self._teller, self._tools, self._is_apart = teller, tools, is_apart
-        self._header_marks = Marks((_BODY,))
-        self._body_marks = Marks(_ENDS)
+        self._header_marks = Marks((CHANNEL_BODY,))
+        self._body_marks = Marks(CHANNEL_ENDS)
         self._is_header, self._has_parts = True, False
         self._is_reasoning, self._is_call = False, False
         self._held = ""
@@ -71,7 +69,7 @@ class HarmonyReader:
         if self._is_header:
             if not found:
                 return self._begin_without_header()
-            header, self._held = self._held[: found[0]], self._held[found[0] + len(_BODY) :]
+            header, self._held = self._held[: found[0]], self._held[found[0] + len(CHANNEL_BODY) :]
             return self._begin_part(header)
         if not found:
             certain = len(self._held) - self._body_marks.num_held(self._held)
@@ -90,7 +88,7 @@ class HarmonyReader:
         seen = self._held.lstrip()
         may_begin = self._has_parts or not seen
         may_begin = may_begin or any(one.startswith(seen[: len(one)]) for one in _HEADER_BEGINNINGS)
-        if may_begin and len(seen) <= _MOST_HEADER:
+        if may_begin and len(seen) <= MAX_CHANNEL_HEADER:
             return None
         self._is_header, self._has_parts = False, True
         return []

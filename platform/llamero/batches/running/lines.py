@@ -1,5 +1,6 @@
 """The lines of an input file: examined all at once before any is answered, then read in turn."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,6 @@ MAX_CUSTOM_ID = 512
 # What a line has beside the body of its request.
 _ENVELOPE_BYTES = 16 * 1024
 _CHUNK_LINES, _CHUNK_BYTES = 64, 1 << 20
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class LineReader:
         for number, (_, raw) in self._lines:
             if number < self._first:
                 continue
-            line = msgspec.json.decode(raw.removeprefix(_BYTE_ORDER_MARK), type=Line)
+            line = msgspec.json.decode(raw.removeprefix(BOM_UTF8), type=Line)
             found.append(NumberedLine(number, line))
             num_bytes += len(raw)
             if len(found) >= _CHUNK_LINES or num_bytes >= _CHUNK_BYTES:
@@ -110,7 +110,7 @@ def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             if len(raw) > limit:
                 yield place, raw
                 return
-            if raw.strip(_BYTE_ORDER_MARK + b" \t\r\n"):
+            if raw.strip(BOM_UTF8 + b" \t\r\n"):
                 yield place, raw
 
 
