@@ -8,8 +8,6 @@ import msgspec
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.sampling import SamplingParams
 
-SCHEMA_VERSION = 1
-
 Loras = tuple[tuple[int, float], ...]
 """Adapters of a deployment by their place in its list, each with how strongly it acts."""
 EUCLIDEAN = 2
@@ -83,7 +81,6 @@ class GenerationJob(msgspec.Struct, frozen=True, kw_only=True, tag="generate", o
     is_durable: bool = False
     priority: int = 0
     attempt: int = 1
-    schema_version: int = SCHEMA_VERSION
 
     @property
     def cost(self) -> int:
@@ -115,7 +112,6 @@ class EmbeddingJob(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_
     num_dimensions: int = 0
     priority: int = 0
     attempt: int = 1
-    schema_version: int = SCHEMA_VERSION
 
     @property
     def cost(self) -> int:
