@@ -61,7 +61,7 @@ $(VENV)-%/.installed: requirements-%.txt | prerequisites
 	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-# The benchmarks that need no running server; benchmarks/README.md lists the others.
+# What a step, a token and a request cost beside computing; benchmarks/README.md lists all.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/engine_step.py "$$($(BIN)/python -c 'from tests.models import fetch_smollm2; print(fetch_smollm2())')"
 	$(BIN)/python benchmarks/relay_overhead.py

@@ -17,6 +17,7 @@ from engine_step import Finish, load_backend
 
 from inference.backend.base import Backend
 from inference.backend.llama import LlamaBackend
+from inference.backend.llama_model import LlamaModel
 from inference.engine.thread import EngineThread
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import RuntimeProfile
@@ -98,10 +99,11 @@ def main() -> None:
     )
     deterministic = msgspec.structs.replace(ordinary, is_deterministic=True)
     backend = load_backend(options.model, ordinary)
-    assert isinstance(backend, LlamaBackend)
+    model = backend.model
+    assert isinstance(model, LlamaModel)
     sides = [
         Side("ordinary", backend, ordinary),
-        Side("deterministic", LlamaBackend(backend.model, deterministic), deterministic),
+        Side("deterministic", LlamaBackend(model, deterministic), deterministic),
     ]
     measure(sides, 1, NUM_PROMPT, 1, options.rounds)
     for count in options.streams:

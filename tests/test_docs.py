@@ -49,6 +49,16 @@ def test_every_command_is_in_the_table() -> None:
             assert re.search(rf"`{path.stem}[ `]", rows), path.stem
 
 
+def test_every_benchmark_is_in_their_table() -> None:
+    rows = _tables("benchmarks/README.md")
+    programs = {
+        path.name
+        for path in (ROOT / "benchmarks").glob("*.py")
+        if "if __name__" in path.read_text()
+    }
+    assert {name for name in programs if f"`{name}" not in rows} == set()
+
+
 def test_every_folder_is_in_the_table_of_the_architecture() -> None:
     rows = _tables("docs/architecture.md")
     folders = {
