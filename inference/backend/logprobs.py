@@ -6,21 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backend.base import Model, Row, Rows
-from inference.protocol.events import Candidate, TokenLogprob
-
-IMPOSSIBLE = -9999.0
-"""Stands for minus infinity, which JSON cannot carry."""
+from inference.protocol.events import LEAST_LOGPROB, Candidate, TokenLogprob
 
 _LIKELY_MARGIN = np.float32(8)
+# To sort more than these takes longer than to look for the best among them first.
+_MAX_SORTED = 1024
 
 
-def logits_to_logprob(model: Model, row: Row, token: int, num_top: int) -> TokenLogprob:
+def logits_to_logprob(
+    model: Model, row: Row, token: int, spelling: bytes, num_top: int
+) -> TokenLogprob:
     """Give a generated token's log-probability under raw logits, and the best alternatives.
 
-    It is told by the bytes it adds to the text: none for control tokens.
+    ``spelling`` is what it adds to the text: nothing where it is a control token.
     """
     norm = _normalizer(row, np.empty_like(row))
-    chosen = Candidate(token, _latin1(model.text_bytes(token)), _finite(float(row[token]) - norm))
+    chosen = Candidate(token, _latin1(spelling), _finite(float(row[token]) - norm))
     return TokenLogprob(chosen, _top(model, row, norm, num_top))
 
 
@@ -45,15 +46,20 @@ def first_token(model: Model, token: int) -> TokenLogprob:
 
 
 def probs_to_logprob(
-    model: Model, ids: NDArray[np.int32], probs: NDArray[np.float32], token: int, num_top: int
+    model: Model,
+    ids: NDArray[np.int32],
+    probs: NDArray[np.float32],
+    token: int,
+    spelling: bytes,
+    num_top: int,
 ) -> TokenLogprob:
     """Give a token's log-probability among the candidates that sampling left."""
-    order = np.argsort(-probs, kind="stable")[:num_top]
+    best = _best(probs, np.flatnonzero(probs > 0), num_top)
     found = probs[ids == token]
     prob = float(found[0]) if found.size else 0.0
     return TokenLogprob(
-        Candidate(token, _latin1(model.text_bytes(token)), _log(prob)),
-        tuple(_candidate(model, int(ids[i]), _log(float(probs[i]))) for i in order if probs[i] > 0),
+        Candidate(token, _latin1(spelling), _log(prob)),
+        tuple(_candidate(model, int(ids[at]), _log(float(probs[at]))) for at in best),
     )
 
 
@@ -71,13 +77,20 @@ def _top(model: Model, row: Row, norm: float, num_top: int) -> tuple[Candidate, 
         return ()
     likely = np.flatnonzero(row >= row.max() - _LIKELY_MARGIN)
     if len(likely) < num_top:
-        num_top = min(num_top, len(row))
-        likely = np.sort(np.argpartition(row, -num_top)[-num_top:])
-    best = likely[np.argsort(-row[likely], kind="stable")[:num_top]]
+        likely = np.arange(len(row))
+    best = _best(row, likely, num_top)
     return tuple(
         _candidate(model, token, logit - norm)
         for token, logit in zip(best.tolist(), row[best].tolist(), strict=True)
     )
+
+
+def _best(values: NDArray[np.float32], places: NDArray[np.intp], num_best: int) -> NDArray[np.intp]:
+    """Give the places of the largest values in order; of equal ones the first."""
+    if len(places) > max(_MAX_SORTED, num_best):
+        found = values[places]
+        places = places[found >= np.partition(found, -num_best)[-num_best]]
+    return places[np.argsort(-values[places], kind="stable")[:num_best]]
 
 
 def _candidate(model: Model, token: int, logprob: float) -> Candidate:
@@ -89,8 +102,8 @@ def _latin1(data: bytes) -> str:
 
 
 def _finite(logprob: float) -> float:
-    return logprob if logprob > IMPOSSIBLE else IMPOSSIBLE
+    return logprob if logprob > LEAST_LOGPROB else LEAST_LOGPROB
 
 
 def _log(prob: float) -> float:
-    return float(np.log(prob)) if prob > 0 else IMPOSSIBLE
+    return float(np.log(prob)) if prob > 0 else LEAST_LOGPROB

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from inference.backend.base import Choice, Model, Row
 from inference.backend.draws import AGAIN, TOKEN
-from inference.backend.grammar_sampler import Permission
+from inference.backend.grammar_sampler import Permission, Spelling
 from inference.backend.logit_edits import LogitEdits
 from inference.backend.logprobs import logits_to_logprob, probs_to_logprob
 from inference.protocol.errors import EngineError, ErrorCode
@@ -51,6 +51,7 @@ class TokenSampler:
         self._model, self._chooser = model, chooser
         self._edits, self._constraint = edits, constraint
         self._num_logprobs, self._is_post = job.num_logprobs, job.post_sampling_probs
+        self._spelling = Spelling(model, (*job.sampling.preserved_tokens, *job.stop))
         self._position = 0
 
     def sample(self, row: Row) -> Choice:
@@ -105,8 +106,8 @@ class TokenSampler:
         return int(self._model.eog_tokens[0]) if self._model.eog_tokens.size else 0
 
     def _logprob(self, raw: Row, token: int) -> TokenLogprob:
-        num_top = self._num_logprobs or 0
+        num_top, spelling = self._num_logprobs or 0, self._spelling.of(token)
         if not self._is_post:
-            return logits_to_logprob(self._model, raw, token, num_top)
+            return logits_to_logprob(self._model, raw, token, spelling, num_top)
         ids, probs = self._chooser.probabilities()
-        return probs_to_logprob(self._model, ids, probs, token, num_top)
+        return probs_to_logprob(self._model, ids, probs, token, spelling, num_top)
