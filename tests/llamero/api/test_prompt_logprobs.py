@@ -98,6 +98,53 @@ async def test_offsets_are_places_in_the_text(
     assert choice["logprobs"]["text_offset"] == offsets
 
 
+@pytest.mark.parametrize(
+    ("spellings", "offsets"),
+    [
+        ((b"\x80", b"a", b"b"), [0, 1, 2]),
+        ((b"<s>", b"\xf0\x9f", b"\xff", b" a", b"b"), [0, 3, 3, 5, 7]),
+        ((b"a", b"\xc3", b"\xa9", b"\xe2\x82"), [0, 1, 1, 2]),
+    ],
+)
+async def test_offsets_count_bytes_that_are_no_text(
+    dispatcher: FakeDispatcher, spellings: tuple[bytes, ...], offsets: list[int]
+) -> None:
+    dispatcher.script = script(*spellings)
+    text = b"".join(spellings).decode(errors="replace")
+    body = {"model": "smol", "prompt": text, "echo": True, "logprobs": 0}
+    (choice,) = (await post(URL, body | {"max_tokens": 1})).json()["choices"]
+    assert choice["logprobs"]["text_offset"] == [*offsets, len(choice["text"]) - 1]
+
+
+async def test_an_empty_prompt_is_repeated_alike_whole_and_streamed(
+    dispatcher: FakeDispatcher,
+) -> None:
+    dispatcher.script = script(b"<s>", answer=(b"!",))
+    body = {"model": "smol", "prompt": "", "echo": True, "max_tokens": 1, "logprobs": 1}
+    (whole,) = (await post(URL, body)).json()["choices"]
+    chunks = (await post(URL, body | {"stream": True})).chunks
+    told = [chunk["choices"][0]["logprobs"] for chunk in chunks if chunk["choices"][0]["logprobs"]]
+    assert whole["text"] == "!"
+    assert whole["logprobs"]["tokens"] == ["<s>", "!"]
+    for name, values in whole["logprobs"].items():
+        assert values == [value for one in told for value in one[name]]
+
+
+async def test_the_chosen_token_has_one_name(dispatcher: FakeDispatcher) -> None:
+    end = Candidate(2, "", -0.5)
+    named = (Candidate(7, "a", -0.1), Candidate(2, "</s>", -0.5), Candidate(8, "a", -2.0))
+    entries = (TokenLogprob(end, named), TokenLogprob(Candidate(8, "a", -2.0), named))
+    dispatcher.script = lambda job: [
+        Tokens("a", (2, 8), entries),
+        Done(FinishReason.EOS, 1, 0, 2),
+    ]
+    body = {"model": "smol", "prompt": "x", "max_tokens": 2, "logprobs": 3}
+    (choice,) = (await post(URL, body)).json()["choices"]
+    first, second = choice["logprobs"]["top_logprobs"]
+    assert first == {"a": -0.1, "": -0.5}
+    assert second == {"a": -2.0, "</s>": -0.5}
+
+
 @pytest.mark.parametrize("in_parts", [1, 2, 9])
 async def test_a_stream_repeats_the_prompt_once_it_is_judged(
     dispatcher: FakeDispatcher, in_parts: int

@@ -1,5 +1,6 @@
 """POST /v1/completions: text on from a prompt, or from several."""
 
+from functools import reduce
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -96,7 +97,7 @@ class CompletionsView(AsyncAPIView):
         for index, choice in enumerate(_keep_best(tried, num_tried, self.completion.num_returned)):
             prompt = choice.index // num_tried
             judged = tried[prompt * num_tried].prompt_logprobs
-            choices.append(self._choice(index, choice, echoes[prompt] if echoes else "", judged))
+            choices.append(self._choice(index, choice, echoes[prompt] if echoes else None, judged))
         return {
             "choices": choices,
             "usage": usage_object([choice.done for choice in tried], num_tried),
@@ -119,18 +120,16 @@ class CompletionsView(AsyncAPIView):
         return [lay_out(await read_gap(deployment, gap, facts, "prompt"), facts) for gap in gaps]
 
     def _choice(
-        self, index: int, choice: Choice, echo: str, judged: list[TokenLogprob]
+        self, index: int, choice: Choice, echo: str | None, judged: list[TokenLogprob]
     ) -> dict[str, Any]:
-        """Give one choice; ``judged`` are the tokens of its prompt."""
+        """Give one choice; ``judged`` are the tokens of its prompt, ``echo`` its repeated text."""
         completion, logprobs = self.completion, None
         if completion.num_logprobs is not None:
             builder = LegacyLogprobs()
-            echoed = builder.echo(judged, echo, completion.num_logprobs) if echo else None
-            logprobs = builder.take(choice.logprobs)
-            if echoed:
-                logprobs = join_legacy(echoed, logprobs)
+            told = [] if echo is None else [builder.echo(judged, echo, completion.num_logprobs)]
+            logprobs = reduce(join_legacy, [*told, builder.take(choice.logprobs)])
         described = {
-            "text": echo + choice.text,
+            "text": (echo or "") + choice.text,
             "index": index,
             "logprobs": logprobs,
             "finish_reason": choice.finish_reason,

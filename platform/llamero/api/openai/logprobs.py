@@ -101,31 +101,36 @@ def _legacy_object(
     return {
         "tokens": [_legacy_text(entry.chosen) for entry in entries],
         "token_logprobs": [finite(entry.chosen.logprob) for entry in entries],
-        "top_logprobs": [
-            {_legacy_text(one): finite(one.logprob) for one in (*entry.top[:num_top], entry.chosen)}
-            for entry in entries
-        ],
+        "top_logprobs": [_legacy_top(entry, num_top) for entry in entries],
         "text_offset": offsets,
     }
+
+
+def _legacy_top(entry: TokenLogprob, num_top: int | None) -> dict[str, float]:
+    """Name the best tokens, and the chosen one as elsewhere; of one name the likeliest counts."""
+    chosen, named = entry.chosen, dict[str, float]()
+    for one in entry.top[:num_top]:
+        named.setdefault(_legacy_text(chosen if one.id == chosen.id else one), finite(one.logprob))
+    named[_legacy_text(chosen)] = finite(chosen.logprob)
+    return named
 
 
 def _place(entries: Sequence[TokenLogprob], text: str) -> list[int]:
     """Tell at which character of the text each of its tokens begins.
 
     A start-of-text token, or the blank that some models put before a text, is not in the text.
+    Bytes of tokens that are no characters are replaced in the text too.
     """
-    raw = text.encode(errors="replace")
-    num_chars, at = 0, 0
+    num_chars = 0
     decoder = _make_decoder()
     offsets = []
     for entry in entries:
         offsets.append(num_chars)
-        spelling = _raw(entry.chosen)
-        if not raw.startswith(spelling, at):
-            spelling = spelling.removeprefix(b" ")
-        if raw.startswith(spelling, at):
-            at += len(spelling)
-            num_chars += len(decoder.decode(spelling))
+        spelling = decoder.decode(_raw(entry.chosen))
+        if not text.startswith(spelling, num_chars):
+            spelling = spelling.removeprefix(" ")
+        if text.startswith(spelling, num_chars):
+            num_chars += len(spelling)
     return offsets
 
 
