@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
+from inference.backend import native
 from inference.backend.base import DecodeError, Rows, Sampler, Sharing, Slice
 from inference.backend.devices import list_native_devices
 from inference.backend.llama import LlamaBackend
@@ -358,7 +359,10 @@ def open_backend(model: LlamaModel, profile: RuntimeProfile) -> LlamaBackend | G
         profile, is_kv_unified=True, kv_cells=num_cells, flash_attention="off"
     )
     try:
-        return GroupedBackend(main, LlamaBackend(model, shared), num_cells)
+        # It takes all cells for one sequence's, longer than the model was trained for.
+        with native.lines_left_out("> n_ctx_train"):
+            side = LlamaBackend(model, shared)
+        return GroupedBackend(main, side, num_cells)
     except EngineError as error:
         logger.warning("sequences cannot share the cells of their beginning: %s", error)
         return main

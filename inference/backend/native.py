@@ -6,8 +6,10 @@ switch interval. The functions below that are bound through PyDLL hold it.
 """
 
 import collections
+import contextlib
 import ctypes
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import llama_cpp
@@ -59,6 +61,20 @@ def initialize() -> None:
     llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
     _last_errors.clear()
+
+
+@contextlib.contextmanager
+def lines_left_out(text: str) -> Iterator[None]:
+    """Keep lines with this text out of the log: what llama.cpp wonders at is meant so."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return text not in record.getMessage()
+
+    logger.addFilter(is_told)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_told)
 
 
 def last_errors() -> str:

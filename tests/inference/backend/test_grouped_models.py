@@ -52,7 +52,7 @@ def test_a_group_computes_what_sequences_apart_do(model: LlamaModel) -> None:
 
 
 def test_the_small_context_is_as_long_as_the_model_allows(
-    model: LlamaModel, monkeypatch: pytest.MonkeyPatch
+    model: LlamaModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     profiles: list[RuntimeProfile] = []
 
@@ -63,6 +63,10 @@ def test_the_small_context_is_as_long_as_the_model_allows(
     monkeypatch.setattr("inference.backend.grouped.LlamaBackend", open_one)
     open_backend(model, msgspec.structs.replace(PROFILE, context_length=100_000)).close()
     assert profiles[1].kv_cells == model.context_length + 128 * PROFILE.num_slots
+    # Nobody is warned of its length, as is done where one sequence would have it.
+    assert "> n_ctx_train" not in caplog.text
+    LlamaBackend(model, profiles[1]).close()
+    assert "> n_ctx_train" in caplog.text
 
 
 @pytest.mark.parametrize(
