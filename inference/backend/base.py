@@ -47,6 +47,10 @@ class Sharing(NamedTuple):
     num_tokens: int = 0
 
 
+NO_CELLS = 1
+"""The code of a batch that the KV cache has no room for; nothing of it was computed."""
+
+
 class DecodeError(Exception):
     """The library refused or failed to compute a batch."""
 

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.backend.base import DecodeError, InputPart, Sampler, Sharing, Slice
-from inference.backend.fake_cells import NO_ROOM, FakeCells
+from inference.backend.base import NO_CELLS, DecodeError, InputPart, Sampler, Sharing, Slice
+from inference.backend.fake_cells import FakeCells
 from inference.backend.greedy import BestToken
 from inference.backend.logit_edits import LogitEdits
 from inference.backend.plugins import installed_plugins
@@ -145,7 +145,7 @@ class FakeBackend:
         if any(map(self.fails_for, slices)):
             raise DecodeError(-3)
         if self.cells and not self.cells.take((one.seq_id, len(one.tokens)) for one in slices):
-            raise DecodeError(NO_ROOM)
+            raise DecodeError(NO_CELLS)
         rows: list[NDArray[np.float32]] = []
         for piece in slices:
             sequence = self.sequences.setdefault(piece.seq_id, [])

@@ -3,9 +3,6 @@
 from collections.abc import Iterable
 from itertools import count
 
-NO_ROOM = 1
-"""What llama_decode returns when it finds no room for a batch; nothing is computed then."""
-
 
 class FakeCells:
     """The cells of each sequence, by number; a copy shares those of its source."""

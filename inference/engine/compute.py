@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence as SequenceOf
 
-from inference.backend.base import Backend, DecodeError, Rows
+from inference.backend.base import NO_CELLS, Backend, DecodeError, Rows
 from inference.cache.prefix_cache import PrefixCache
 from inference.engine.plan import Pass, Piece, StepPlan
 from inference.engine.pressure import Pressure
@@ -15,8 +15,6 @@ from inference.protocol.jobs import Loras
 
 logger = logging.getLogger(__name__)
 
-NO_CELLS = 1
-"""llama_decode found no room in the KV cache; nothing was computed."""
 _MAX_FAILURES = 3
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from inference.backend.base import DecodeError, Slice
+from inference.backend.base import NO_CELLS, DecodeError, Slice
 from inference.backend.grouped import GroupedBackend
 from inference.backend.prefix_groups import (
     MIN_LENGTH,
@@ -16,7 +16,7 @@ from inference.backend.prefix_groups import (
     is_worth,
 )
 from inference.backend.state_layout import StateLayout, read_state
-from tests.inference.backend.token_contexts import NO_CELLS, TokenContext, row_of
+from tests.inference.backend.token_contexts import TokenContext, row_of
 
 NUM_SLOTS = 8
 NUM_CELLS = 1200

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from inference.backend.base import DecodeError, Rows, Slice
+from inference.backend.base import NO_CELLS, DecodeError, Rows, Slice
 
 NUM_VOCAB = 8
-NO_CELLS = 1
 _F32, _WIDTH = 0, 2
 
 
