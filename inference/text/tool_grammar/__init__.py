@@ -1,7 +1,7 @@
 """From functions and the way a model writes calls to the grammar that the calls must follow."""
 
+from inference.text.tool_grammar.arguments import writes_text
 from inference.text.tool_grammar.make import make_tool_grammar
-from inference.text.tool_grammar.parameters import writes_text
 from inference.text.tool_grammar.syntax import (
     CallSyntax,
     Function,

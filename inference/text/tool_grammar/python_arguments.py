@@ -6,10 +6,8 @@ from typing import Any
 from inference.text.grammar.writer import literal, one_of
 from inference.text.json_schema.convert import Converter
 from inference.text.json_schema.gbnf import Grammar
-from inference.text.json_schema.keywords import meaning, read_required
-from inference.text.json_schema.references import join
 from inference.text.json_schema.refusal import Refusal
-from inference.text.tool_grammar.parameters import OBJECT_WORDS, follow, kinds_within
+from inference.text.tool_grammar.arguments import Argument, follow, kinds_within, read_arguments
 
 _WORDS = {"boolean": ("True", "False"), "null": ("None",)}
 
@@ -32,27 +30,19 @@ class PythonWriter:
         if root is None:
             return '""'
         converter = Converter(root, self._grammar)
-        schema, place = follow(root, root, "#", 0)
-        words = meaning(schema, place)
-        for name in words.keys() - OBJECT_WORDS:
-            raise Refusal(f"{place}/{name}", "is not supported where a model writes Python")
-        properties = words.get("properties", {})
-        if not isinstance(properties, dict):
-            raise Refusal(f"{place}/properties", "must be an object")
-        required = read_required(words, place)
-        pairs: list[tuple[str, bool]] = []
-        for name, part in {**dict.fromkeys(required, True), **properties}.items():
-            if part is False and name not in required:
-                continue
-            pointer = join(place, "properties", name) if name in properties else place
-            pairs.append((self._pair(converter, name, part, root, pointer), name in required))
-        return self._listed(pairs)
+        return self._listed(
+            [
+                (self._pair(converter, argument, root), argument.is_required)
+                for argument in read_arguments(root, "Python")
+            ]
+        )
 
-    def _pair(self, converter: Converter, name: str, schema: Any, root: Any, pointer: str) -> str:
+    def _pair(self, converter: Converter, argument: Argument, root: Any) -> str:
+        name, pointer = argument.name, argument.pointer
         if not (name.isidentifier() and name.isascii()):
             raise Refusal(pointer, "has a name that cannot be written as that of an argument")
         return self._grammar.define(
-            f"{literal(name + '=')} {self._value(converter, schema, root, pointer)}"
+            f"{literal(name + '=')} {self._value(converter, argument.schema, root, pointer)}"
         )
 
     def _value(self, converter: Converter, schema: Any, root: Any, pointer: str) -> str:
