@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
@@ -15,31 +16,42 @@ def build_app(redis_url: str, replica: str, take_jobs: Callable[[], None]) -> Ce
     """Build the application whose one task is a ticket: a slot's right to take jobs."""
     # Without fixups: Celery's own would load Django wherever its settings are named.
     app = Celery("inference.worker", broker=broker_url(redis_url), set_as_current=False, fixups=[])
-    app.conf.update(
-        accept_content=["json"],
-        task_serializer="json",
-        result_serializer="json",
-        result_accept_content=["json"],
-        result_backend=None,
-        task_ignore_result=True,
-        task_store_errors_even_if_ignored=False,
+    app.conf.update(_celery_settings(replica))
+
+    @app.task(name=TICKET_TASK, ignore_result=True, shared=False)
+    def use_ticket() -> None:
+        take_jobs()
+
+    return app
+
+
+def _celery_settings(replica: str) -> dict[str, Any]:
+    """Give what makes Celery a bell: it carries tickets, JSON alone, and keeps nothing."""
+    return {
+        "accept_content": ["json"],
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "result_accept_content": ["json"],
+        "result_backend": None,
+        "task_ignore_result": True,
+        "task_store_errors_even_if_ignored": False,
         # A ticket is only a wake-up: it may be lost or come twice, the waiting set is the truth.
         # So none is acknowledged: a server that is out of memory could not note that it must be,
         # which would end the worker.
-        task_acks_late=False,
-        task_reject_on_worker_lost=False,
-        task_default_queue=ticket_queue(replica),
-        task_queues=[Queue(ticket_queue(replica), no_ack=True)],
-        worker_prefetch_multiplier=1,
-        worker_enable_remote_control=False,
-        worker_send_task_events=False,
-        worker_hijack_root_logger=False,
-        worker_redirect_stdouts=False,
-        worker_cancel_long_running_tasks_on_connection_loss=False,
-        broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,
-        broker_pool_limit=4,
-        broker_transport_options={
+        "task_acks_late": False,
+        "task_reject_on_worker_lost": False,
+        "task_default_queue": ticket_queue(replica),
+        "task_queues": [Queue(ticket_queue(replica), no_ack=True)],
+        "worker_prefetch_multiplier": 1,
+        "worker_enable_remote_control": False,
+        "worker_send_task_events": False,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_pool_limit": 4,
+        "broker_transport_options": {
             "socket_timeout": 10,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,
@@ -47,13 +59,7 @@ def build_app(redis_url: str, replica: str, take_jobs: Callable[[], None]) -> Ce
             "health_check_interval": 10,
             "max_connections": 20,
         },
-    )
-
-    @app.task(name=TICKET_TASK, ignore_result=True, shared=False)
-    def use_ticket() -> None:
-        take_jobs()
-
-    return app
+    }
 
 
 def send_ticket(app: Celery, replica: str) -> None:

@@ -151,18 +151,8 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         )
 
 
-def serve(
-    application: Any,
-    options: ServeOptions,
-    *,
-    has_work: Callable[[], bool] | None = None,
-    say_goodbye: Callable[[], None] | None = None,
-) -> None:
-    """Serve until SIGTERM or SIGINT; exits with an error when the port cannot be had.
-
-    ``has_work`` tells what to wait for before the end. ``say_goodbye`` is called when that takes
-    too long, to make requests that run end by themselves.
-    """
+def _bound_requests(options: ServeOptions) -> None:
+    """Have Daphne use our classes for requests and connections, with their limits."""
     LimitedRequest.max_body_bytes = options.max_body_bytes
     LimitedRequest.max_upload_bytes = options.max_upload_bytes
     LimitedRequest.max_chunk_bytes = options.max_chunk_bytes
@@ -175,6 +165,21 @@ def serve(
     http_protocol.WebRequest = LimitedRequest
     http_protocol.HTTPFactory.protocol = LimitedChannel
     WebSocketFactory.protocol = BoundedWebSocketProtocol
+
+
+def serve(
+    application: Any,
+    options: ServeOptions,
+    *,
+    has_work: Callable[[], bool] | None = None,
+    say_goodbye: Callable[[], None] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT; exits with an error when the port cannot be had.
+
+    ``has_work`` tells what to wait for before the end. ``say_goodbye`` is called when that takes
+    too long, to make requests that run end by themselves.
+    """
+    _bound_requests(options)
     server = Server(
         application=application,
         endpoints=build_endpoint_description_strings(host=options.host, port=options.port),
