@@ -1,6 +1,6 @@
 """Is a grammar one that a matcher can follow? Every rule exists, and none begins with itself."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from inference.text.grammar.nodes import Chars, Choice, Node, Repeat, Rule, Sequence, Text, Token
 from inference.text.grammar.syntax import parse_rules, refuse
@@ -57,7 +57,17 @@ def _refuse_left_recursion(rules: dict[str, Node]) -> None:
 
 def _nullable_rules(rules: dict[str, Node]) -> set[str]:
     """Name the rules that match the empty text."""
-    nullable: set[str] = set()
+    return _least_set(rules, _is_nullable)
+
+
+def endless_rules(rules: dict[str, Node]) -> set[str]:
+    """Name the rules of which no text ever ends, as that of a list that must hold such a list."""
+    return rules.keys() - _least_set(rules, _may_end)
+
+
+def _least_set(rules: dict[str, Node], holds: Callable[[Node, set[str]], bool]) -> set[str]:
+    """Name the rules of which something holds because of others of which it does."""
+    found: set[str] = set()
     callers: dict[str, set[str]] = {name: set() for name in rules}
     for name, node in rules.items():
         for call in _calls(node):
@@ -65,10 +75,23 @@ def _nullable_rules(rules: dict[str, Node]) -> set[str]:
     waiting = set(rules)
     while waiting:
         name = waiting.pop()
-        if name not in nullable and _is_nullable(rules[name], nullable):
-            nullable.add(name)
+        if name not in found and holds(rules[name], found):
+            found.add(name)
             waiting |= callers[name]
-    return nullable
+    return found
+
+
+def _may_end(node: Node, ending: set[str]) -> bool:
+    match node:
+        case Rule(name):
+            return name in ending
+        case Sequence(parts):
+            return all(_may_end(part, ending) for part in parts)
+        case Choice(options):
+            return any(_may_end(option, ending) for option in options)
+        case Repeat(part, least):
+            return least == 0 or _may_end(part, ending)
+    return True
 
 
 def _is_nullable(node: Node, nullable: set[str]) -> bool:

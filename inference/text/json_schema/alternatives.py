@@ -17,7 +17,7 @@ from inference.text.json_schema.keywords import (
     read_object,
 )
 from inference.text.json_schema.merge import excluded_values, merge
-from inference.text.json_schema.negation import negate
+from inference.text.json_schema.negation import is_negated_in_part, negate
 from inference.text.json_schema.references import join, resolve
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
@@ -35,6 +35,8 @@ class Alternatives:
         self._depth = 0
         self._open: list[str] = []
         self._num_negated = 0
+        # How often what was found allows less than the schema does.
+        self._num_narrowed = 0
 
     @contextmanager
     def level(self, pointer: str) -> Iterator[None]:
@@ -74,6 +76,7 @@ class Alternatives:
             if name in words:
                 if self._num_negated > num_negated:
                     raise Refusal(f"{pointer}/{name}", "is not supported beside not, or if")
+                self._num_narrowed += len(found) > 1 or "contains" in found[0]
                 found = [{others: words[name], **one} for one in found]
         return found
 
@@ -93,9 +96,11 @@ class Alternatives:
 
     def check_apart(self, option: Plain, pointer: str) -> None:
         """Refuse what is written for one alternative of a ``oneOf`` and might fit another."""
+        num_narrowed = self._num_narrowed
         for other in option.get(APART, []):
             self._grammar.spend()
-            if may_overlap(option, other, lambda part: self.possible(part, pointer)):
+            is_apart = not may_overlap(option, other, lambda part: self.possible(part, pointer))
+            if not is_apart or self._num_narrowed > num_narrowed:
                 raise Refusal(
                     f"{pointer}/oneOf",
                     "has alternatives that one value might fit both. Tell them apart by a "
@@ -121,7 +126,7 @@ class Alternatives:
             yield self._conditional(words, pointer)
         yield from self._dependent(words, pointer)
         if "oneOf" in words:
-            yield self._set_apart(self.options(words, "oneOf", pointer))
+            yield self._set_apart(self.options(words, "oneOf", pointer), pointer)
 
     def _any_of(self, options: list[Placed]) -> list[Plain]:
         """Give the alternatives of several schemas, equal ones once."""
@@ -144,6 +149,7 @@ class Alternatives:
         if values is not None:
             return [{EXCEPT: values}]
         self._num_negated += 1
+        self._num_narrowed += is_negated_in_part(schema, pointer)
         return self._any_of(negate(schema, pointer, self._resolve))
 
     def _conditional(self, words: Mapping[str, Any], pointer: str) -> list[Plain]:
@@ -174,9 +180,13 @@ class Alternatives:
                 having = self._merge_all([{"required": [name]}], options, pointer)
             yield [_lacking(name), *having]
 
-    def _set_apart(self, options: list[Placed]) -> list[Plain]:
+    def _set_apart(self, options: list[Placed], pointer: str) -> list[Plain]:
         """Give the alternatives of a ``oneOf``; each names those that may not allow the same."""
+        num_narrowed = self._num_narrowed
         found = [(at, one) for at, option in enumerate(options) for one in self.possible(*option)]
+        if len(options) > 1 and self._num_narrowed > num_narrowed:
+            problem = "has alternatives whose not, if or unevaluated words cannot be told apart"
+            raise Refusal(f"{pointer}/oneOf", f"{problem}. Use anyOf")
         return [
             one | {APART: [*one.get(APART, []), *(other for i, other in found if i != at)]}
             for at, one in found

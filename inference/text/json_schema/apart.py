@@ -55,9 +55,8 @@ def _overlap_in(kind: str, written: Plain, other: Plain, expand: Expand, nesting
 def _are_objects_apart(written: Plain, other: Plain, expand: Expand, nesting: int) -> bool:
     mine, others = written.get("properties", {}), other.get("properties", {})
     needed, wanted = set(read_required(written, "")), set(read_required(other, ""))
-    is_closed = bool(mine or needed) and not (
-        written.get("additionalProperties", False) or written.get("patternProperties")
-    )
+    is_closed = bool(mine or needed) and not written.get("patternProperties")
+    is_closed &= written.get("additionalProperties", False) is False
     if is_closed and wanted - mine.keys() - needed:
         return True
     is_strict = other.get("additionalProperties") is False and not other.get("patternProperties")

@@ -6,7 +6,7 @@ from typing import Any
 
 from inference.text.grammar.writer import one_of
 from inference.text.json_schema.contained import contained_items, read_prefix
-from inference.text.json_schema.distinct import distinct_items
+from inference.text.json_schema.distinct import distinct_items, without_equals
 from inference.text.json_schema.gbnf import BLANK, Grammar
 from inference.text.json_schema.keywords import read_bounds, read_flag
 from inference.text.json_schema.references import join
@@ -83,4 +83,4 @@ def _distinct(writer: SchemaWriter, schema: Mapping[str, Any], pointer: str) -> 
     if texts is None:
         problem = "is supported for items of an enum, booleans and small ranges of integers only"
         raise Refusal(place, f"{problem}: no grammar can tell whether other items are equal")
-    return distinct_items(writer.grammar, texts, least, most, pointer)
+    return distinct_items(writer.grammar, without_equals(texts), least, most, pointer)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inference.protocol.errors import EngineError, ErrorCode
+from inference.text.grammar.checks import endless_rules
+from inference.text.grammar.syntax import parse_rules
 from inference.text.grammar.writer import one_of
 from inference.text.json_schema.alternatives import MAX_DEPTH, Alternatives, Plain
 from inference.text.json_schema.arrays import array_item
@@ -65,8 +67,10 @@ def _check_size(schema: Any) -> None:
         raise Refusal("#", f"nests deeper than {MAX_DEPTH} levels")
     try:
         size = len(json_text(schema).encode())
-    except (UnicodeEncodeError, ValueError):
+    except UnicodeEncodeError:
         raise Refusal("#", "is not valid Unicode") from None
+    except ValueError:
+        raise Refusal("#", "has a number that is none of JSON, or too large") from None
     if size > MAX_BYTES:
         raise Refusal("#", f"is larger than {MAX_BYTES} bytes")
 
@@ -89,10 +93,17 @@ class Converter:
     def item(self, pointer: str = "#") -> str:
         """Give the item of the part at a pointer; raises Refusal."""
         item = self._refer(pointer, pointer)
-        loop = find_loop(self._beginnings)
+        loop = find_loop(self._beginnings) or self._find_endless(item)
         if loop is not None:
             raise Refusal(self._places[loop], "refers to itself without end")
         return item
+
+    def _find_endless(self, item: str) -> str | None:
+        """Give a shared rule whose values must hold such values again, if the item leads there."""
+        if not self._used:
+            return None
+        endless = endless_rules(parse_rules(self.grammar.text(item)))
+        return next((name for name in self._places if name in endless), None)
 
     def convert(self, schema: Any, pointer: str) -> str:
         """Give the item that matches what a schema allows."""

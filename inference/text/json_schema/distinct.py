@@ -4,16 +4,26 @@ As long as the sets of values that may have come before are few, values come in 
 the order in which they are listed.
 """
 
+import json
 from math import comb
 
 from inference.text.grammar.writer import literal
 from inference.text.json_schema.gbnf import BLANK, Grammar
+from inference.text.json_schema.keywords import value_key
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 from inference.text.json_schema.tries import any_beginning
 
 _MAX_SETS = 256
 _MAX_RULES = 1500
 _COMMA = f'"," {BLANK}'
+
+
+def without_equals(texts: list[str]) -> list[str]:
+    """Give one text of each value: 1 and 1.0 are equal, and so are objects in another order."""
+    found: dict[str, str] = {}
+    for text in texts:
+        found.setdefault(value_key(json.loads(text)), text)
+    return list(found.values())
 
 
 def distinct_items(

@@ -109,7 +109,7 @@ class Grammar:
 
 def json_text(value: object) -> str:
     """Give a value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def string_chars(ranges: Ranges) -> str:

@@ -110,6 +110,8 @@ def read_types(schema: Mapping[str, Any], pointer: str) -> tuple[str, ...]:
 def read_count(schema: Mapping[str, Any], name: str, pointer: str) -> int | None:
     """Give a number of characters, items or properties."""
     value = schema.get(name)
+    if type(value) is float and value.is_integer():
+        value = int(value)
     if name in schema and (type(value) is not int or value < 0):
         raise Refusal(f"{pointer}/{name}", "must be an integer of at least 0")
     return value

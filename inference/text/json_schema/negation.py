@@ -52,6 +52,15 @@ def negate(schema: Any, pointer: str, resolve: Resolve) -> list[Placed]:
     ]
 
 
+def is_negated_in_part(schema: Any, pointer: str) -> bool:
+    """Tell whether ``negate`` leaves out something that a schema does not allow.
+
+    Where integers are not allowed, other numbers are; but no word of ours means these alone.
+    """
+    words = meaning(schema, pointer) if isinstance(schema, dict) else {}
+    return "type" in words and "integer" in read_types(words, pointer)
+
+
 def _negate_word(
     name: str, words: Mapping[str, Any], pointer: str, resolve: Resolve
 ) -> list[Placed]:

@@ -47,6 +47,7 @@ def test_alternatives_that_exclude_each_other_are_taken(options: list[Any]) -> N
         {"oneOf": [{}, {"type": "string"}]},
         {"oneOf": [with_all(x={}), with_all(x={}, y={})]},
         {"oneOf": [with_all(a={}) | {"additionalProperties": True}, with_all(b={})]},
+        {"oneOf": [with_all(a={}) | {"additionalProperties": {}}, with_all(b={})]},
         {"oneOf": [with_all(t={"enum": ["a", "b"]}), with_all(t={"const": "b"})]},
         {
             "properties": {"a": {}, "b": {}},
@@ -63,6 +64,29 @@ def test_alternatives_that_exclude_each_other_are_taken(options: list[Any]) -> N
 def test_alternatives_that_may_overlap_are_refused(schema: Any) -> None:
     with pytest.raises(EngineError, match="fit both"):
         schema_to_grammar(schema, param="x")
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"not": {"type": "integer"}},
+        {"if": {"type": "integer"}, "then": {"minimum": 5}},
+        {
+            "type": "object",
+            "anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}],
+            "unevaluatedProperties": False,
+        },
+        with_all(a={"not": {"type": ["integer", "string"]}}),
+    ],
+)
+def test_alternatives_of_which_not_all_values_are_known_are_refused(hidden: Any) -> None:
+    other = {
+        "type": ["number", "object"],
+        "properties": {"a": {"type": "number"}, "b": {}},
+        "required": ["a", "b"],
+    }
+    with pytest.raises(EngineError, match="'#/oneOf'"):
+        schema_to_grammar({"oneOf": [other, hidden, {"const": "x"}]}, param="x")
 
 
 def test_clients_cannot_speak_the_converters_own_word() -> None:

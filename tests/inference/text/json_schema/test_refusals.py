@@ -1,5 +1,6 @@
 """What cannot become a grammar is refused at its place, soon, and never let through."""
 
+import math
 from typing import Any
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
+
+
+ENDLESS = {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1}
 
 
 def refusal_of(schema: Any) -> EngineError:
@@ -150,6 +154,13 @@ def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
         ({"allOf": [{"$ref": "#"}, {"type": "object"}]}, "without end"),
         ({"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "without end"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#"}]}}}, "without end"),
+        ({"properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "without end"),
+        (in_property({"$ref": "#/$defs/a"}) | {"$defs": {"a": ENDLESS}}, "#/$defs/a"),
+        ({"minimum": math.inf}, "too large"),
+        ({"type": "integer", "maximum": math.nan}, "none of JSON"),
+        ({"multipleOf": -math.inf}, "none of JSON"),
+        ({"enum": [1, {"a": [math.inf]}]}, "too large"),
+        ({"const": 10**5000}, "too large"),
         (False, "no value"),
         (5, "schema"),
         ("object", "schema"),

@@ -245,6 +245,16 @@ PERSON = {
         (
             {
                 "type": "array",
+                "items": {"enum": [1, 1.0, True, {"a": 1, "b": 2}, {"b": 2, "a": 1}]},
+                "uniqueItems": True,
+                "minItems": 2.0,
+            },
+            ['[{"a":1,"b":2},true,1]'],
+            ["[1]", "[1,1.0]", '[{"a":1,"b":2},{"b":2,"a":1}]'],
+        ),
+        (
+            {
+                "type": "array",
                 "items": {"type": "integer", "minimum": 1, "maximum": 40},
                 "uniqueItems": True,
                 "minItems": 2,
