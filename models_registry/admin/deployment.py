@@ -16,7 +16,7 @@ from unfold.decorators import action, display
 from inference.protocol.replicas import ModelKind
 from models_registry.admin.adapter import AdapterInline
 from models_registry.admin.confirmed import Step, StepsAboveForm
-from models_registry.admin.deployment_fields import FIELDSETS, SEEN_FIELDSETS
+from models_registry.admin.deployment_fields import FIELDSETS, SEEN_FIELDSETS, open_where
 from models_registry.admin.deployment_filters import NeedsAttention
 from models_registry.admin.deployment_form import DeploymentForm
 from models_registry.admin.deployment_steps import foretell_deletion, list_deployment_steps
@@ -108,6 +108,15 @@ class DeploymentAdmin(StepsAboveForm, SearchBoxes, ModelAdmin):  # type: ignore[
         """Take along what the estimates need, and how requests are split."""
         deployments: QuerySet[Deployment] = super().get_queryset(request)
         return with_split(with_parts(deployments))
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Show the topics open that have errors."""
+        page = context["adminform"]
+        page.fieldsets = open_where(page.fieldsets, page.form.errors)
+        response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show panels that follow what is typed to those alone who may change something."""

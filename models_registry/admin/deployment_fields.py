@@ -1,6 +1,9 @@
 """The form of a deployment, topic by topic: what everybody decides first, the rest folded up."""
 
+from collections.abc import Iterable
 from typing import Any
+
+from django.contrib.admin.utils import flatten
 
 FOLDED = ("collapse",)
 
@@ -124,3 +127,15 @@ def _as_seen(fieldset: Any) -> Any:
 
 _SEEN: dict[Any, Any] = {"memory": "memory_now", ("share", "split"): ("share", "split_now")}
 SEEN_FIELDSETS = tuple(_as_seen(one) for one in FIELDSETS)
+
+
+def open_where(fieldsets: Any, fields: Iterable[str]) -> Any:
+    """Fold up no topic that has one of the fields: an error of theirs must be seen.
+
+    Django does so too, but misses fields that stand beside others.
+    """
+    named = set(fields)
+    return [
+        (name, options | {"classes": ()} if named & set(flatten(options["fields"])) else options)
+        for name, options in fieldsets
+    ]

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from models_registry.models import Deployment
+from models_registry.models.profile import read_shares
 from models_registry.rooms import list_rooms
 from models_registry.selectors import estimate_deployment
 
@@ -15,6 +16,15 @@ class DeploymentForm(forms.ModelForm):  # type: ignore[type-arg]
     class Media:
         css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
         js = ("models_registry/live_panel.js", "models_registry/live_part.js")
+
+    def clean_tensor_split(self) -> str:
+        """Keep what cannot be read off the deployment, whose panels are drawn all the same."""
+        text: str = self.cleaned_data["tensor_split"]
+        try:
+            read_shares(text)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+        return text
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]

@@ -56,6 +56,17 @@ MAX_BYTES = 2**50
 _DEFAULTS = RuntimeProfile()
 
 
+def read_shares(text: str) -> tuple[float, ...]:
+    """Read the shares of GPUs; raises ValueError with what would be right."""
+    try:
+        shares = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        shares = (-1.0,)
+    if any(not 0 <= share < float("inf") for share in shares):
+        raise ValueError("Give numbers of at least 0 with commas between, like 3,1.")
+    return shares
+
+
 def between(low: float, high: float) -> list[MinValueValidator | MaxValueValidator]:
     """Give the validators of a number from ``low`` to ``high``."""
     return [MinValueValidator(low), MaxValueValidator(high)]
@@ -293,10 +304,7 @@ class ProfileColumns(models.Model):
     @property
     def tensor_shares(self) -> tuple[float, ...]:
         """``tensor_split`` as numbers; raises ValueError for anything else."""
-        shares = tuple(float(part) for part in self.tensor_split.split(",") if part.strip())
-        if any(not 0 <= share < float("inf") for share in shares):
-            raise ValueError(self.tensor_split)
-        return shares
+        return read_shares(self.tensor_split)
 
     @property
     def profile(self) -> RuntimeProfile:

@@ -80,8 +80,8 @@ def _check_cells(profile: ProfileColumns) -> Errors:
 def _check_devices(profile: ProfileColumns) -> Errors:
     try:
         shares = profile.tensor_shares
-    except ValueError:
-        return {"tensor_split": "Give numbers of at least 0 with commas between, like 3,1."}
+    except ValueError as error:
+        return {"tensor_split": str(error)}
     if shares and profile.split_mode == "none":
         return {"tensor_split": "Nothing is split: leave this empty, or choose another split mode."}
     if shares and not any(shares):

@@ -143,6 +143,17 @@ def test_bad_numbers_are_field_errors(admin_client: Client, value: str) -> None:
     assert "context_length" in page.context["adminform"].form.errors
 
 
+def test_a_topic_with_an_error_is_not_folded_up(admin_client: Client) -> None:
+    deployment = make_deployment(make_model())
+    url = reverse("admin:models_registry_deployment_change", args=[deployment.pk])
+    bad = {"prefill_chunk": 0, "tensor_split": "a,b", "pooling": "rank"}
+    page = admin_client.post(url, form_data(admin_client, deployment, **bad))
+    shown = page.context["adminform"]
+    assert set(shown.form.errors) == set(bad)
+    unfolded = [one.name for one in shown if one.name and not one.is_collapsible]
+    assert unfolded == ["Speed", "Embeddings and reranking", "Machine"]
+
+
 def test_a_new_deployment_is_offered_fitting_values(admin_client: Client) -> None:
     model = make_model()
     make_version(model, facts={"context_length": 2048})

@@ -45,6 +45,12 @@ def test_a_bad_value_leaves_the_saved_one(admin_client: Client, deployment: Depl
     assert "Contexts of all slots: 64.0" in judge(admin_client, deployment, num_slots="x")
 
 
+def test_shares_that_are_none_leave_the_panel(admin_client: Client, deployment: Deployment) -> None:
+    for shares in ("a,b", "-1,2"):
+        panel = judge(admin_client, deployment, tensor_split=shares, num_slots=8)
+        assert "Contexts of all slots: 128.0" in panel
+
+
 def test_the_panel_judges_each_node(
     admin_client: Client, deployment: Deployment, rooms: list[Room]
 ) -> None:
