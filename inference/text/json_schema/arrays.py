@@ -7,13 +7,11 @@ from typing import Any
 from inference.text.grammar.writer import one_of
 from inference.text.json_schema.contained import contained_items, read_prefix
 from inference.text.json_schema.distinct import distinct_items, without_equals
-from inference.text.json_schema.gbnf import BLANK, Grammar
+from inference.text.json_schema.gbnf import BLANK, COMMA, Grammar
 from inference.text.json_schema.keywords import read_bounds, read_flag
 from inference.text.json_schema.references import join
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 from inference.text.json_schema.writing import SchemaWriter
-
-_COMMA = f'"," {BLANK}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class _Run:
         """Give what may follow something else."""
         if self.most == 0:
             return '""'
-        return grammar.repeat(grammar.define(f"{_COMMA} {self.item}"), self.least, self.most)
+        return grammar.repeat(grammar.define(f"{COMMA} {self.item}"), self.least, self.most)
 
 
 def array_item(writer: SchemaWriter, schema: Mapping[str, Any], pointer: str) -> str:

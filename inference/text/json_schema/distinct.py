@@ -8,14 +8,13 @@ import json
 from math import comb
 
 from inference.text.grammar.writer import literal
-from inference.text.json_schema.gbnf import BLANK, Grammar
+from inference.text.json_schema.gbnf import COMMA, Grammar
 from inference.text.json_schema.keywords import value_key
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 from inference.text.json_schema.tries import any_beginning
 
 _MAX_SETS = 256
 _MAX_RULES = 1500
-_COMMA = f'"," {BLANK}'
 
 
 def without_equals(texts: list[str]) -> list[str]:
@@ -55,7 +54,7 @@ class _AnyOrder:
             if len(taken) < self._most:
                 left = [text for text in self._texts if text not in taken]
                 tails = {text: self.rule(taken | {text}) for text in left}
-                comma = f"{_COMMA} " if taken else ""
+                comma = f"{COMMA} " if taken else ""
                 options.append(f"{comma}{any_beginning(self._grammar, tails)}")
             self._rules[taken] = self._grammar.define(" | ".join(options))
         return self._rules[taken]
@@ -74,7 +73,7 @@ def _in_order(grammar: Grammar, texts: list[str], least: int, most: int, place: 
             options = [rules[count]] if rules[count] else []
             after = rules[min(count + 1, highest)]
             if after and (count < highest or most == len(texts)):
-                comma = f"{_COMMA} " if count else ""
+                comma = f"{COMMA} " if count else ""
                 options.append(f"{comma}{literal(text)} {after}")
             before.append(grammar.define(" | ".join(filter(None, options))) if options else None)
         rules = before

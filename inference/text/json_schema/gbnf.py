@@ -16,6 +16,7 @@ _ESCAPED: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0xD800, 0xDFFF))
 
 # At most one blank anywhere, so that a model cannot go on with blanks for ever.
 BLANK = "blank"
+COMMA = f'"," {BLANK}'
 _COMMON = {
     BLANK: r'" " | "\n" | ""',
     "char": r'[\x20-\x21\x23-\x5B\x5D-\x7E\u00A0-\uD7FF\uE000-\U0010FFFF] | "\\" escape',

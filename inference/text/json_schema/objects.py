@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from inference.text.grammar.writer import literal, one_of, repetition
-from inference.text.json_schema.gbnf import BLANK, Grammar, json_text
+from inference.text.json_schema.gbnf import BLANK, COMMA, Grammar, json_text
 from inference.text.json_schema.object_plan import ObjectPlan, Pair
 from inference.text.json_schema.tries import any_beginning
 from inference.text.json_schema.writing import SchemaWriter
 
-_COMMA = f'"," {BLANK}'
 _LONG = 60
 # The number of a plan, of its next pair, and of the pairs so far where these are counted.
 _Place: TypeAlias = tuple[int, int, int]
@@ -42,10 +41,10 @@ def _afters(grammar: Grammar, plan: ObjectPlan) -> list[str]:
     """Give what may follow some pair where so many pairs are dealt with, from none to all."""
     after = '"}"'
     if plan.other:
-        after = f'{grammar.repeat(grammar.define(f"{_COMMA} {plan.other}"), 0, None)} "}}"'
+        after = f'{grammar.repeat(grammar.define(f"{COMMA} {plan.other}"), 0, None)} "}}"'
     afters = [after]
     for pair in reversed(plan.pairs):
-        text = f"{_COMMA} {_text(pair)}"
+        text = f"{COMMA} {_text(pair)}"
         after = f"{text} {after}" if pair.is_required else f"({text})? {after}"
         if len(after) > _LONG:
             after = grammar.define(after)
@@ -94,7 +93,7 @@ class _Union:
 
     def _options(self, places: _Places, is_first: bool) -> list[str]:
         """Give the next key and what follows where it is written, and where it is left out."""
-        comma = "" if is_first else f"{_COMMA} "
+        comma = "" if is_first else f"{COMMA} "
         key = self._next_key(places)
         if key is None:
             return self._ends(places, is_first)
@@ -164,8 +163,8 @@ class _Union:
             room = plan.most - count if plan.is_counted and plan.most is not None else None
             if plan.other and room != 0:
                 more = repetition(0, room if room is None else room - 1)
-                follower = self._grammar.define(f"{_COMMA} {plan.other}")
-                comma = "" if is_first else f"{_COMMA} "
+                follower = self._grammar.define(f"{COMMA} {plan.other}")
+                comma = "" if is_first else f"{COMMA} "
                 options.append(f'{comma}{plan.other} {follower}{more} "}}"')
         return options
 
