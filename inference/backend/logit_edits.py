@@ -3,6 +3,7 @@
 import numpy as np
 
 from inference.backend.base import Model, Row
+from inference.backend.grammar_sampler import read_preserved
 from inference.backend.plugins import open_plugin
 from inference.protocol.jobs import GenerationJob
 
@@ -17,6 +18,9 @@ class LogitEdits:
         self._end_tokens = model.eog_tokens.tolist()
         self._suppressed = model.suppressed_tokens
         self._num_min = 2**31 if job.ignore_eos else job.min_tokens
+        # Control tokens that are named as stop strings end a text like those of the model.
+        self._num_before_stops = job.min_tokens
+        self._stop_tokens = list(read_preserved(model, job.stop if job.min_tokens else ()))
         biases = job.sampling.logit_bias
         self._bias_tokens = np.array([token for token, _ in biases], np.int32)
         self._biases = np.array([BAN if bias is None else bias for _, bias in biases], np.float32)
@@ -36,6 +40,9 @@ class LogitEdits:
             row[self._suppressed] = BAN
         if position < self._num_min:
             for token in self._end_tokens:
+                row[token] = BAN
+        if position < self._num_before_stops:
+            for token in self._stop_tokens:
                 row[token] = BAN
         for edit in self._plugins:
             edit(row, self._tokens)

@@ -125,6 +125,17 @@ def test_end_tokens_are_banned_when_asked(backend: LlamaBackend, temperature: fl
     later.close()
 
 
+def test_a_control_token_that_stops_is_banned_until_there_are_min_tokens(
+    backend: LlamaBackend,
+) -> None:
+    sampling = SamplingParams(temperature=0.0)
+    job = make_job(sampling=sampling, stop=("<s>", "text"), min_tokens=2, ignore_eos=True)
+    sampler = backend.open_sampler(job)
+    chosen = [sampler.sample(make_row(backend, {1: 30.0, 70: 3.0})).token for _ in range(3)]
+    assert chosen == [70, 70, 1]
+    sampler.close()
+
+
 def say_by_grammar(backend: LlamaBackend, grammar: str, **fields: Any) -> bytes:
     job = make_job(sampling=SamplingParams(grammar=grammar, seed=3, **PLAIN), **fields)
     sampler = backend.open_sampler(job)
