@@ -74,7 +74,7 @@ for _ in range(50):
         ({"n": "2"}, "n"),
         ({"n": True}, "n"),
         ({"seed": 2**64}, "seed"),
-        ({"seed": -2}, "seed"),
+        ({"seed": -(2**63) - 1}, "seed"),
         ({"seed": 1.5}, "seed"),
         ({"seed": "7"}, "seed"),
         ({"max_tokens": 0}, "max_tokens"),

@@ -91,7 +91,7 @@ async def test_a_prompt_that_is_too_long_is_told_its_length_before_any_event(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("seed", -2),
+        ("seed", -(2**63) - 1),
         ("seed", 2**64),
         ("seed", 1.5),
         ("seed", "7"),

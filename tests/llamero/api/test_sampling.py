@@ -113,6 +113,7 @@ async def test_the_order_may_be_names_or_letters(
         ({"min_keep": -1}, "min_keep"),
         ({"min_keep": 10**9}, "min_keep"),
         ({"seed": 2**64}, "seed"),
+        ({"seed": -(2**63) - 1}, "seed"),
         ({"ignore_eos": 1}, "ignore_eos"),
         ({"min_tokens": -1}, "min_tokens"),
         ({"n_probs": 101}, "n_probs"),
@@ -149,6 +150,17 @@ async def test_choices_have_seeds_of_their_own_and_the_first_the_requests(
     assert seeds[0] == 7
     assert len(set(seeds)) == 3
     assert [one["generation_settings"]["seed"] for one in answer.json()] == seeds[:6]
+
+
+async def test_any_number_of_64_bits_is_a_seed_and_means_the_same_each_time(
+    dispatcher: FakeDispatcher,
+) -> None:
+    wanted = [-2, -(2**63), 2**63 - 1, 2**64 - 1, 2**32]
+    for seed in wanted * 2:
+        assert (await post(URL, {"prompt": "x", "seed": seed})).status == 200
+    seeds = [job.sampling.seed for job in dispatcher.jobs]
+    assert seeds[: len(wanted)] == seeds[len(wanted) :]
+    assert all(0 <= seed < 2**32 - 1 for seed in seeds)
 
 
 async def test_n_probs_has_llama_servers_other_name(dispatcher: FakeDispatcher) -> None:
