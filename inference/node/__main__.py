@@ -14,9 +14,9 @@ from inference.health.port import open_health_port
 from inference.node.agent import STEP_SECONDS, NodeAgent
 from inference.node.fetching import ControlPlane
 from inference.node.file_cache import FileCache
+from inference.node.hosted_replica import read_stop_seconds
 from inference.node.model_files import ModelFiles
 from inference.node.orphan import die_with_parent
-from inference.node.seat import read_stop_seconds
 from inference.relay.connect import SyncRedis, connect
 from inference.relay.mailbox import WakeInbox
 

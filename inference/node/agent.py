@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from inference.health.progress import Check, Progress
 from inference.node.devices import DeviceList, num_usable_cores
+from inference.node.hosted_replica import HostedReplica
 from inference.node.model_files import ModelFiles
-from inference.node.seat import Seat
 from inference.protocol.nodes import NodeStatus
 from inference.protocol.replicas import ReplicaSpec, ReplicaState
 from inference.relay.connect import RedisError, SyncRedis
@@ -44,7 +44,7 @@ class NodeAgent:
         self._redis = redis
         self._desired = DesiredState(redis)
         self._registry = ReplicaRegistry(redis)
-        self._seats: dict[str, Seat] = {}
+        self._hosted: dict[str, HostedReplica] = {}
         self._lost: dict[str, Loss] = {}
         self._started_at = time.time()
         self._devices = DeviceList()
@@ -76,19 +76,19 @@ class NodeAgent:
         """Begin to drain every replica and start none; safe in a signal handler."""
         self.is_draining = True
         now = time.monotonic()
-        for seat in list(self._seats.values()):
-            seat.stop(now)
+        for hosted in list(self._hosted.values()):
+            hosted.stop(now)
 
     def wait_for_stops(self, wait: Callable[[float], None]) -> None:
         """Return when every replica has ended; those that take too long are killed."""
         self.ask_all_to_stop()
-        while any(seat.process for seat in self._seats.values()):
+        while any(hosted.process for hosted in self._hosted.values()):
             wait(0.1)
             self._collect_exits(time.monotonic())
             self._progress.note("loop")
         try:
             self._settle_losses()
-            for replica in self._seats:
+            for replica in self._hosted:
                 self._registry.remove(replica)
             self._desired.remove_node(self.node)
         except (RedisError, OSError) as error:
@@ -99,7 +99,7 @@ class NodeAgent:
 
         One whose engine stands still says so itself.
         """
-        if replica not in self._seats:
+        if replica not in self._hosted:
             return "it is not of this node"
         try:
             status = self._registry.get(replica)
@@ -111,27 +111,27 @@ class NodeAgent:
         return "" if is_ready else f"{status.state.value}. {status.reason}".strip()
 
     def _collect_exits(self, now: float) -> None:
-        for replica, seat in list(self._seats.items()):
-            pid = seat.process.pid if seat.process else 0
-            end = seat.collect_exit(now)
+        for replica, hosted in list(self._hosted.items()):
+            pid = hosted.process.pid if hosted.process else 0
+            end = hosted.collect_exit(now)
             if end is None:
                 continue
             self._lost[replica] = Loss(pid, end)
-            if seat.is_stopping:
+            if hosted.is_stopping:
                 logger.info("replica %s stopped", replica)
             else:
-                logger.warning("replica %s ended, %s", replica, seat.reason)
+                logger.warning("replica %s ended, %s", replica, hosted.reason)
 
     def _settle_losses(self) -> None:
         """Let others go on with the jobs of replicas that ended, as soon as the server hears it."""
         for replica, loss in list(self._lost.items()):
-            seat = self._seats.get(replica)
+            hosted = self._hosted.get(replica)
             status = self._registry.get(replica)
-            if seat and status and status.pid == loss.pid:
+            if hosted and status and status.pid == loss.pid:
                 if status.state is ReplicaState.FAILED:
-                    seat.explain(status)
+                    hosted.explain(status)
                 elif status.stats.num_steps and loss.end is ReplicaEnd.KILLED:
-                    seat.excuse()
+                    hosted.excuse()
             reaped = reap(self._redis, replica, loss.end)
             if reaped.queued or reaped.ended:
                 logger.warning(
@@ -146,27 +146,27 @@ class NodeAgent:
         if specs is None:  # never told, or the server lost its data: no reason to stop anything
             return
         wanted = {spec.replica: spec for spec in specs}
-        for replica, seat in list(self._seats.items()):
-            if wanted.get(replica) != seat.spec:
-                seat.stop(now)
-                if seat.process is None:
+        for replica, hosted in list(self._hosted.items()):
+            if wanted.get(replica) != hosted.spec:
+                hosted.stop(now)
+                if hosted.process is None:
                     self._registry.remove(replica)
-                    del self._seats[replica]
+                    del self._hosted[replica]
         for replica, spec in wanted.items():
-            if replica not in self._seats:
-                self._seats[replica] = Seat(spec, self.node, self._files)
-        self._files.want(seat.spec for seat in self._seats.values())
+            if replica not in self._hosted:
+                self._hosted[replica] = HostedReplica(spec, self.node, self._files)
+        self._files.want(hosted.spec for hosted in self._hosted.values())
 
     def _start_due(self, now: float) -> None:
-        for replica, seat in self._seats.items():
+        for replica, hosted in self._hosted.items():
             # A process that starts before its forerunner's jobs are freed would be blamed for them.
-            if replica not in self._lost and seat.start_if_due(now) and seat.process:
-                logger.info("replica %s started as process %d", replica, seat.process.pid)
+            if replica not in self._lost and hosted.start_if_due(now) and hosted.process:
+                logger.info("replica %s started as process %d", replica, hosted.process.pid)
 
     def _report(self, now: float) -> None:
-        for seat in self._seats.values():
-            if seat.process is None and not seat.is_stopping:
-                self._registry.beat(seat.status(now))
+        for hosted in self._hosted.values():
+            if hosted.process is None and not hosted.is_stopping:
+                self._registry.beat(hosted.status(now))
         devices = self._devices.read()
         self._desired.beat_node(
             NodeStatus(
@@ -177,7 +177,7 @@ class NodeAgent:
                 memory_total_bytes=devices[0].total_bytes,
                 memory_free_bytes=devices[0].free_bytes,
                 devices=devices,
-                replicas=tuple(sorted(self._seats)),
+                replicas=tuple(sorted(self._hosted)),
                 is_draining=self.is_draining,
                 fetches_files=self._files.fetches,
                 cache_limit_bytes=self._files.cache.limit_bytes,

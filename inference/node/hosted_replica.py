@@ -22,7 +22,7 @@ def read_stop_seconds() -> float:
     return read_drain_seconds(os.environ) + SIGN_OFF_SECONDS
 
 
-class Seat:
+class HostedReplica:
     """Holds a spec's process through starts, exits and stops; the agent passes the clock in."""
 
     def __init__(self, spec: ReplicaSpec, node: str, files: ModelFiles) -> None:
