@@ -121,8 +121,8 @@ def run_child(spec: ReplicaSpec) -> Used:
 def measure(spec: ReplicaSpec) -> None:
     """In the child: load as a replica does, fill every context, print what that took."""
     import inference.worker.lifecycle  # noqa: F401  what a replica imports counts too
-    from inference.engine.build import build_engine
     from inference.worker.conversion import convert_weights, needs_conversion
+    from inference.worker.loading import build_engine
 
     finish = Finish()
     if needs_conversion(spec):

@@ -11,7 +11,6 @@ from celery import Celery
 from celery.signals import worker_shutting_down
 from kombu.exceptions import OperationalError
 
-from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.errors import EngineError
 from inference.protocol.names import ticket_queue
 from inference.protocol.replicas import ReplicaState
@@ -27,6 +26,7 @@ from inference.text.render_pool import RenderPool
 from inference.worker.celery_app import build_app, run_worker, send_ticket
 from inference.worker.conversion import convert_weights, needs_conversion
 from inference.worker.heartbeat import Heartbeat, StrayJobs
+from inference.worker.loading import LoadedEngine, build_engine
 from inference.worker.model_files import BadFileError, verify_files
 from inference.worker.relay_sink import RelaySink
 from inference.worker.score_head import check_score_head

@@ -5,10 +5,10 @@ import time
 
 import msgspec
 
-from inference.engine.build import LoadedEngine
 from inference.protocol.replicas import ReplicaState, ReplicaStatus
 from inference.worker.first_tokens import FirstTokens
 from inference.worker.heartbeat import resident_bytes
+from inference.worker.loading import LoadedEngine
 from inference.worker.settings import WorkerSettings
 from inference.worker.watchdog import Standstill
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.events import Vectors
 from inference.protocol.jobs import EmbeddingJob
 from inference.protocol.replicas import ModelKind, ReplicaSpec, RuntimeProfile
+from inference.worker.loading import LoadedEngine, build_engine
 from tests.inference.engine.inbox import Inbox
 
 Tokens = Sequence[int]

@@ -4,10 +4,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from inference.engine.build import LoadedEngine, build_engine
 from inference.protocol.jobs import GenerationJob
 from inference.protocol.replicas import ModelKind, ReplicaSpec, RuntimeProfile
 from inference.protocol.sampling import SamplingParams
+from inference.worker.loading import LoadedEngine, build_engine
 from tests.inference.engine.fakes import Outcome
 from tests.inference.engine.inbox import Inbox
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from inference.engine.build import build_engine
 from inference.protocol.errors import EngineError
 from inference.protocol.replicas import LoraAdapter, ReplicaSpec, RuntimeProfile
 from inference.protocol.sampling import SamplingParams
+from inference.worker.loading import build_engine
 from tests.inference.backend.jobs import make_job, make_spec
 from tests.inference.engine.fakes import Outcome
 from tests.inference.engine.inbox import Inbox

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from inference.backend.fake import FakeBackend, FakeModel
-from inference.engine.build import build_engine
 from inference.engine.thread import EngineThread
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.events import FinishReason
 from inference.protocol.jobs import EmbeddingJob
 from inference.protocol.replicas import ModelKind, ReplicaSpec, RuntimeProfile
+from inference.worker.loading import build_engine
 from tests.inference.engine.fakes import FAR_DEADLINE, make_job
 from tests.inference.engine.inbox import Inbox
 
