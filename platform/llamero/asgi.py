@@ -9,7 +9,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llamero.settings")
 django_application = get_asgi_application()
 
 from llamero.api.handler import ApiHandler, PathSwitch  # noqa: E402
-from llamero.streaming.routing import websocket_application  # noqa: E402
+from llamero.websocket_urls import websocket_application  # noqa: E402
 
 http_application = PathSwitch(api=ApiHandler(), site=django_application)
 application = ProtocolTypeRouter({"http": http_application, "websocket": websocket_application})

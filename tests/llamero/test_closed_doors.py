@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from llamero import dispatch
 from llamero.api.async_view import AsyncAPIView
 from llamero.api.paths import is_api_path
-from llamero.streaming.routing import websocket_application
+from llamero.websocket_urls import websocket_application
 from tests.llamero.api.asgi_client import start
 from tests.llamero.streaming.socket_client import SocketClient
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.conf import settings
-from django.contrib.auth import get_user
-from django.http import HttpRequest, parse_cookie
+from django.http import parse_cookie
 
 from llamero.accounts.authentication import find_caller_at, read_bearer
-from llamero.accounts.callers import user_owner
 from llamero.accounts.selectors import Caller
+from llamero.accounts.sessions import find_session_caller
 from llamero.accounts.tickets import read_ticket
 from llamero.accounts.tokens.refusals import TokenRefused
 from llamero.streaming.origins import Scope, read_header
@@ -89,13 +87,3 @@ def read_session_key(scope: Scope) -> str | None:
     """Give the session's key from the cookies of the handshake."""
     cookies = parse_cookie(read_header(scope, b"cookie") or "")
     return cookies.get(settings.SESSION_COOKIE_NAME) or None
-
-
-def find_session_caller(session_key: str) -> Caller | None:
-    """Find the member of the staff that a session belongs to."""
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
-    user = get_user(request)
-    if not (user.is_authenticated and user.is_active and user.is_staff):
-        return None
-    return Caller(user=user, key_id=None, owner=user_owner(user.pk))

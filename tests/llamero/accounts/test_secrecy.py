@@ -23,7 +23,7 @@ from llamero.accounts.tokens.issuers import recent_issuers
 from llamero.accounts.uses import uses
 from llamero.api.openai import models as models_view
 from llamero.dispatch import wakening
-from llamero.streaming.routing import websocket_application
+from llamero.websocket_urls import websocket_application
 from models_registry.models import Deployment, Model, ModelVersion
 from tests.llamero.accounts.tokens.conftest import make_issuer
 from tests.llamero.accounts.tokens.signing import claims_of, sign

@@ -11,7 +11,7 @@ from django.test import Client
 
 from llamero.console import consumer, pulse
 from llamero.console.overview import Overview
-from llamero.streaming.routing import websocket_application
+from llamero.websocket_urls import websocket_application
 from tests.llamero.streaming.socket_client import SocketClient
 from tests.processes import PATIENCE_SECONDS
 

@@ -10,7 +10,7 @@ from django.test import Client
 
 from llamero import dispatch
 from llamero.accounts.services import IssuedKey, issue_api_key
-from llamero.streaming.routing import websocket_application
+from llamero.websocket_urls import websocket_application
 from models_registry.models import Deployment, Model, ModelVersion
 from tests.llamero.streaming.fakes import FakeDispatcher
 from tests.llamero.streaming.socket_client import SocketClient

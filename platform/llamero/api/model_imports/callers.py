@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from llamero.accounts.authentication import ApiKeyAuthentication, read_key
 from llamero.accounts.callers import Caller, user_owner
 from llamero.accounts.scopes import Scope
-from llamero.streaming.callers import find_session_caller
+from llamero.accounts.sessions import find_session_caller
 from models_registry.incoming.receiving import SEES_FILES
 
 PERMISSION = "models_registry.add_model"

@@ -1,4 +1,4 @@
-"""Paths of the WebSocket API."""
+"""Which part answers which path of a WebSocket."""
 
 from channels.routing import URLRouter
 from django.urls import path, re_path
