@@ -30,50 +30,70 @@ QUEUE = "control"
 NUM_THREADS = 2
 
 
-def run_control_worker(name: str) -> int:
-    """Run until SIGTERM or SIGINT; give the exit code.
+class Loops:
+    """What goes on beside the tasks, each on a thread of its own.
 
     Beat would cost a message and a task a second for each step; a thread in the worker costs
     neither.
     """
+
+    def __init__(self, tasks: TaskWatch) -> None:
+        self._controller = Controller()
+        self._control = ControlLoop(
+            connect(settings.REDIS_URL, max_connections=4),
+            (
+                self._controller.reconcile,
+                reap,
+                settle_responses,
+                settle_answers,
+                quarantine,
+                tidy,
+                look_after_registry,
+                tasks.look,
+            ),
+        )
+        # Apart, so that neither waits for the other: a long queue of records, or a slow webhook.
+        self._ledger = ControlLoop(
+            connect(settings.REDIS_URL, max_connections=2),
+            (move_records, AlertWatch().watch_alerts),
+            "ledger",
+        )
+        self._batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
+        self.live = {
+            **self._control.live,
+            **self._ledger.live,
+            **self._batches.live,
+            "tasks": tasks.judge,
+        }
+        self.ready = {**self._control.ready, **self._ledger.ready}
+
+    def start(self) -> None:
+        """Begin."""
+        self._control.start()
+        self._ledger.start()
+        self._batches.start()
+
+    def stop(self) -> None:
+        """End, and let another control worker decide."""
+        self._batches.stop()
+        self._control.stop()
+        self._ledger.stop()
+        self._controller.let_go()
+
+
+def run_control_worker(name: str) -> int:
+    """Run until SIGTERM or SIGINT; give the exit code."""
     # Only JSON is accepted, so the risk that Celery warns a superuser of is not there.
     warnings.simplefilter("ignore", SecurityWarning)
-    controller, tasks = Controller(), TaskWatch(QUEUE, NUM_THREADS)
-    loop = ControlLoop(
-        connect(settings.REDIS_URL, max_connections=4),
-        (
-            controller.reconcile,
-            reap,
-            settle_responses,
-            settle_answers,
-            quarantine,
-            tidy,
-            look_after_registry,
-            tasks.look,
-        ),
-    )
-    # Apart, so that neither waits for the other: a long queue of records, or a slow webhook.
-    alerts = AlertWatch()
-    ledger = ControlLoop(
-        connect(settings.REDIS_URL, max_connections=2),
-        (move_records, alerts.watch_alerts),
-        "ledger",
-    )
-    batches = BatchRunner(connect(settings.REDIS_URL, max_connections=1))
-    live = {**loop.live, **ledger.live, **batches.live, "tasks": tasks.judge}
-    open_health_port(live, {**loop.ready, **ledger.ready})
+    loops = Loops(TaskWatch(QUEUE, NUM_THREADS))
+    open_health_port(loops.live, loops.ready)
 
     def begin(sender: Any, **_: Any) -> None:
         wake_on_signals(sender.hub)
-        loop.start()
-        ledger.start()
-        batches.start()
+        loops.start()
 
     def end(**_: Any) -> None:
-        batches.stop()
-        loop.stop()
-        ledger.stop()
-        controller.let_go()
+        loops.stop()
 
     # Where somebody is connected, Celery leaves the log at the level that the settings gave it.
     setup_logging.connect(lambda **_: None, weak=False)
