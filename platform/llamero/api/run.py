@@ -44,8 +44,8 @@ def fail_open_runs() -> None:
         run.fail(_DETACHED if run.is_durable else _STOPPING)
 
 
-class JobStream(Protocol):
-    """The events of one submitted job, the last of them Done or Failed.
+class ChoiceStream(Protocol):
+    """The events of the job of one choice, the last of them Done or Failed.
 
     ``num_ahead`` jobs wait before it, and so it waits for ``wait_seconds`` as far as is known.
     """
@@ -88,7 +88,7 @@ class GenerationRun:
     no timer per wait.
     """
 
-    def __init__(self, streams: Sequence[JobStream], *, is_durable: bool = False) -> None:
+    def __init__(self, streams: Sequence[ChoiceStream], *, is_durable: bool = False) -> None:
         self.is_durable = is_durable
         self.is_waiting = True
         self._streams = tuple(streams)

@@ -25,7 +25,7 @@ _COLOURS: dict[str, str] = {
 }
 
 
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+class ClientMadeAdmin(ModelAdmin):  # type: ignore[misc]
     """Rows that clients make and staff look at."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -34,7 +34,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(StoredFile)
-class StoredFileAdmin(ReadOnlyAdmin):
+class StoredFileAdmin(ClientMadeAdmin):
     """Staff may delete files, and read none."""
 
     list_display = ("id", "filename", "purpose", "size", "api_key", "created_at", "expires_at")
@@ -60,7 +60,7 @@ class StoredFileAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Batch)
-class BatchAdmin(ReadOnlyAdmin):
+class BatchAdmin(ClientMadeAdmin):
     """Staff see how far batches are, and cancel them."""
 
     list_display = (
