@@ -75,7 +75,12 @@ def load_backend(path: str, profile: RuntimeProfile) -> Backend:
     from inference.backend.grouped import open_backend
     from inference.backend.llama_model import load_model
 
-    spec = ReplicaSpec(
+    return open_backend(load_model(make_spec(path, profile), lambda _: None), profile)
+
+
+def make_spec(path: str, profile: RuntimeProfile) -> ReplicaSpec:
+    """Describe a replica of one model file."""
+    return ReplicaSpec(
         replica="bench",
         deployment="bench",
         model="bench",
@@ -84,7 +89,6 @@ def load_backend(path: str, profile: RuntimeProfile) -> Backend:
         sha256=("",),
         profile=profile,
     )
-    return open_backend(load_model(spec, lambda _: None), profile)
 
 
 def make_jobs(
