@@ -7,9 +7,7 @@ from inference.backend.llama import LlamaBackend
 from inference.backend.llama_model import LlamaModel, load_model
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import ReplicaSpec
-
-_MAX_PADDING = 128
-"""Vocabularies of one family may differ by unused tokens at the end, to round their number."""
+from inference.protocol.sizes import MAX_VOCAB_PADDING
 
 
 def open_draft_backend(spec: ReplicaSpec, target: LlamaModel) -> LlamaBackend:
@@ -34,7 +32,7 @@ def find_difference(draft: LlamaModel, target: LlamaModel) -> str:
     ours, theirs = draft.facts(), target.facts()
     if ours.vocab_type != theirs.vocab_type:
         return "its tokenizer is of another type than the model's"
-    if abs(draft.num_vocab - target.num_vocab) > _MAX_PADDING:
+    if abs(draft.num_vocab - target.num_vocab) > MAX_VOCAB_PADDING:
         return f"it has {draft.num_vocab} tokens, the model {target.num_vocab}"
     for token in range(min(draft.num_vocab, target.num_vocab)):
         mine = llama_cpp.llama_vocab_get_text(draft.vocab, token)

@@ -17,8 +17,8 @@ from inference.backend.params import base_params
 from inference.backend.pooling import NATIVE_POOLING, choose_pooling
 from inference.backend.row_pool import Pooling, RowPool
 from inference.protocol.replicas import RuntimeProfile
+from inference.protocol.sizes import MAX_INPUTS
 
-MAX_INPUTS = 64
 _UNBOUNDED = 2**62
 
 Rows = NDArray[np.float32]

@@ -8,6 +8,7 @@ import llama_cpp
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.replicas import PLAIN_CACHE_TYPES, RuntimeProfile
+from inference.protocol.sizes import PHYSICAL_BATCH
 
 _CACHE_TYPES = {
     "f32": llama_cpp.GGML_TYPE_F32,
@@ -43,7 +44,6 @@ _LOAD_MODES = {
     (False, True): llama_cpp.LLAMA_LOAD_MODE_MLOCK,
     (False, False): llama_cpp.LLAMA_LOAD_MODE_NONE,
 }
-PHYSICAL_BATCH = 512
 
 
 def model_params(profile: RuntimeProfile) -> Any:
@@ -80,9 +80,7 @@ def generation_params(context_length: int, profile: RuntimeProfile) -> Any:
     """Give the parameters of a context for generation; raises EngineError."""
     params = base_params(profile)
     num_tokens = profile.max_step_tokens
-    params.n_ctx = context_length * profile.num_slots
-    if profile.is_kv_unified and profile.kv_cells:
-        params.n_ctx = profile.kv_cells
+    params.n_ctx = profile.context_cells(context_length)
     params.n_batch = num_tokens
     params.n_ubatch = min(num_tokens, PHYSICAL_BATCH)
     params.n_seq_max = profile.num_slots

@@ -29,9 +29,7 @@ def build_cache(backend: Backend, profile: RuntimeProfile, directory: Path | Non
     )
     shelf = DiskShelf(directory) if directory is not None and profile.prefix_disk_bytes else None
     store = BlobStore(profile.prefix_host_bytes, profile.prefix_disk_bytes, shelf)
-    num_cells = profile.num_slots * backend.model.facts().context_length
-    if profile.is_kv_unified and profile.kv_cells:
-        num_cells = profile.kv_cells
+    num_cells = profile.context_cells(backend.model.facts().context_length)
     return PrefixCache(profile.num_slots, num_cells=num_cells, rules=rules, store=store)
 
 

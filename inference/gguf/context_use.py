@@ -4,12 +4,10 @@ from dataclasses import dataclass, replace
 
 from inference.gguf.shape import MemoryShape
 from inference.protocol.replicas import RuntimeProfile
+from inference.protocol.sizes import MAX_INPUTS, PHYSICAL_BATCH
 
 # Contexts are cut into whole blocks of cells.
 CELL_BLOCK = 256
-PHYSICAL_BATCH = 512
-# Inputs that an embedding context holds at once; its batches are multiples of it.
-MAX_INPUTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,7 @@ def generating(shape: MemoryShape, profile: RuntimeProfile, context_length: int)
     each = _whole(context_length, CELL_BLOCK)
     attended, kept = each, each * profile.num_slots
     if profile.is_kv_unified:
-        wanted = profile.kv_cells or context_length * profile.num_slots
-        attended = kept = _whole(wanted, CELL_BLOCK)
+        attended = kept = _whole(profile.context_cells(context_length), CELL_BLOCK)
     num_tokens = min(profile.max_step_tokens, PHYSICAL_BATCH)
     return ContextUse(
         num_sequences=profile.num_slots,

@@ -112,6 +112,12 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
         is_plain = self.cache_type_v in PLAIN_CACHE_TYPES
         return self.flash_attention != "off" and not (self.is_deterministic and is_plain)
 
+    def context_cells(self, context_length: int) -> int:
+        """Tell how many cells a context for generation has, with slots of this length."""
+        if self.is_kv_unified and self.kv_cells:
+            return self.kv_cells
+        return context_length * self.num_slots
+
     def group_cells(self, context_length: int) -> int:
         """Tell how many cells sequences that begin alike may share, beside their own; 0: none.
 
@@ -195,6 +201,11 @@ class ReplicaState(StrEnum):
     DRAINING = "draining"
     STOPPED = "stopped"
     FAILED = "failed"
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether it may serve soon: it starts or loads."""
+        return self in (ReplicaState.STARTING, ReplicaState.LOADING)
 
 
 class AdapterFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,10 +1,8 @@
 """Can one model guess for another? Only if both read and write the same tokens."""
 
 from inference.gguf.architectures import ENCODERS
+from inference.protocol.sizes import MAX_VOCAB_PADDING
 from models_registry.models.version import ModelVersion, VersionState
-
-# Vocabularies of one family may differ by unused tokens at the end.
-MAX_PADDING = 128
 
 
 def judge_draft(draft: ModelVersion | None, target: ModelVersion | None) -> str:
@@ -34,7 +32,7 @@ def _compare_vocabularies(draft: ModelVersion, target: ModelVersion) -> str:
     sizes = ours.get("num_vocab"), theirs.get("num_vocab")
     if not all(sizes):
         return ""
-    if abs(sizes[0] - sizes[1]) > MAX_PADDING:
+    if abs(sizes[0] - sizes[1]) > MAX_VOCAB_PADDING:
         return f"Its vocabulary has {sizes[0]} tokens, the model's {sizes[1]}."
     hashes = {ours.get("vocab_hash"), theirs.get("vocab_hash")} - {None, ""}
     if sizes[0] == sizes[1] and len(hashes) > 1:

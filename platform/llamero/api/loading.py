@@ -10,15 +10,12 @@ from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from inference.protocol.errors import EngineError, ErrorCode
-from inference.protocol.replicas import ReplicaState
 from llamero import dispatch
 from llamero.api.errors import describe_exception
 from llamero.api.run import opening_a_run
 from llamero.api.run_names import conversation_of
 from llamero.api.sse import PATIENCE_SECONDS, QUEUE_SECONDS, respond
 from llamero.errors import LlameroError
-
-_IN_START = (ReplicaState.STARTING, ReplicaState.LOADING)
 
 
 async def stream_when_ready(
@@ -65,7 +62,7 @@ async def watch_loading(deployment: str) -> AsyncIterator[float]:
     try:
         while not (await asyncio.wait((waking,), timeout=QUEUE_SECONDS))[0]:
             replicas = await dispatcher.replicas(deployment)
-            yield max((one.progress for one in replicas if one.state in _IN_START), default=0.0)
+            yield max((one.progress for one in replicas if one.state.is_coming), default=0.0)
         waking.result()
     finally:
         waking.cancel()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from inference.protocol.replicas import Outlook, Prospect, ReplicaState, ReplicaStatus
 from llamero.control.placement import Obstacle
 from llamero.control.rollout import Turn
-from llamero.control.world import IN_START
 from models_registry.models import DeploymentState
 from models_registry.selectors import DeploymentTarget
 
@@ -54,7 +53,7 @@ def observe(
         return Verdict(DeploymentState.SLEEPING, "The next request loads it.")
     if reason := _find_failure(current):
         return Verdict(DeploymentState.FAILED, reason)
-    if is_placed or any(status.state in IN_START for status in current):
+    if is_placed or any(status.state.is_coming for status in current):
         return Verdict(DeploymentState.LOADING)
     if obstacle is not None and obstacle.will_pass:
         return Verdict(DeploymentState.LOADING, obstacle.reason)

@@ -8,8 +8,6 @@ from inference.protocol.replicas import ReplicaSpec, ReplicaState, ReplicaStatus
 from llamero.control.models import Scheduling
 from models_registry.selectors import DeploymentTarget
 
-IN_START = (ReplicaState.STARTING, ReplicaState.LOADING)
-
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -123,7 +121,7 @@ class Standing:
     @property
     def is_coming(self) -> bool:
         """Whether it starts or loads, or has not been heard of yet."""
-        return self.status is None or self.status.state in IN_START
+        return self.status is None or self.status.state.is_coming
 
     @property
     def has_failed(self) -> bool:

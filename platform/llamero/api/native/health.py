@@ -18,7 +18,6 @@ from llamero.dispatch.wakening import HELP_SECONDS
 from llamero.errors import LlameroError
 from models_registry.models import DeploymentState
 
-_IN_START = (ReplicaState.STARTING, ReplicaState.LOADING)
 # Of these the controller will start a replica, or has one started, without being asked.
 _EXPECTED = (DeploymentState.LOADING, DeploymentState.READY)
 
@@ -46,7 +45,7 @@ class HealthView(NativeView):
         is_ready = any(one.state is ReplicaState.READY for one in replicas)
         if is_ready or DeploymentState.SLEEPING in expected:
             return json_response({"status": "ok"})
-        waits = [_seconds_left(one) for one in replicas if one.state in _IN_START]
+        waits = [_seconds_left(one) for one in replicas if one.state.is_coming]
         if waits:
             raise _unavailable("Loading model", min(waits))
         if not replicas and not expected.isdisjoint(_EXPECTED):
