@@ -100,7 +100,8 @@ class NodeAdmin(ModelAdmin):  # type: ignore[misc]
         live = _live(node)
         if live is None:
             return NOTHING
-        lines = [f"{live.status.num_cores} cores"]
+        num_cores = live.status.num_cores
+        lines = [f"{num_cores} core{pluralize(num_cores)}"]
         for device in live.status.devices:
             if device.kind != "cpu":
                 free, total = filesizeformat(device.free_bytes), filesizeformat(device.total_bytes)
@@ -179,6 +180,19 @@ class NodeTokenAdmin(ModelAdmin):  # type: ignore[misc]
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix everything once it is made."""
         return () if obj is None else self.fields
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Offer nothing to save: nothing can be changed."""
+        none = dict.fromkeys(("show_save", "show_save_and_continue", "show_save_and_add_another"))
+        context = {**none, **(extra_context or {})}
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
 
     @sensitive_variables("issued")
     def save_model(

@@ -1,5 +1,7 @@
 """The page of one key: its state as a label, and steps that ask before they do anything."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
@@ -7,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from llamero.accounts.models import ApiKey, KeyState
-from llamero.accounts.services import issue_api_key
+from llamero.accounts.services import issue_api_key, revoke_api_keys, rotate_api_key
 from llamero.audit.models import Change
 
 
@@ -75,3 +77,44 @@ def test_a_deletion_says_what_goes_and_that_keys_can_be_revoked(
     for answer in (alone, together):
         assert "revoke it instead" in answer.content.decode()
     assert reverse("admin:accounts_apikey_change", args=[key.pk]) in alone.content.decode()
+
+
+def test_a_page_that_cannot_be_changed_says_what_a_key_may(
+    client: Client, key: ApiKey, ada: User
+) -> None:
+    narrow = issue_api_key(
+        user=ada, name="narrow", scopes=["inference", "usage"], networks=["10.0.0.0/8", "::1"]
+    ).key
+    ada.is_staff = True
+    ada.save()
+    ada.user_permissions.add(Permission.objects.get(codename="view_apikey"))
+    client.force_login(ada)
+
+    wide_page, narrow_page = page_of(client, key), page_of(client, narrow)
+
+    for words in (
+        "Never",
+        "Every model",
+        "All scopes but adapters:write and upload",
+        "Any network",
+    ):
+        assert f">{words}</div>" in wide_page
+    assert ">inference<br>usage</div>" in narrow_page
+    assert ">10.0.0.0/8<br>::1</div>" in narrow_page
+    assert "[]</" not in wide_page
+
+
+def test_a_revoked_key_is_offered_nothing_that_ends_it(browser: Client, key: ApiKey) -> None:
+    rotate_api_key(key=key, grace=timedelta(days=1))
+    key.refresh_from_db()
+    old = f"llm_{key.old_prefix}_"
+    assert old in page_of(browser, key)
+    revoke_api_keys(keys=[key])
+
+    assert old not in page_of(browser, key)
+    deletion = browser.get(reverse("admin:accounts_apikey_delete", args=[key.pk])).text
+    assert "With a key go its limits" in deletion
+    assert "revoke it" not in deletion
+    rotation = browser.get(reverse("admin:accounts_apikey_rotate", args=[key.pk]), follow=True)
+    assert "was revoked, and stays so." in rotation.text
+    assert rotation.redirect_chain

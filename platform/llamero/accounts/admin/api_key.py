@@ -6,10 +6,10 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from unfold.decorators import action, display
@@ -19,6 +19,7 @@ from llamero.accounts.admin.key_steps import list_key_steps
 from llamero.accounts.admin.state_filter import StateFilter
 from llamero.accounts.admin.team_rights import TeamRightsMixin, administered_teams
 from llamero.accounts.models import ApiKey, KeyState
+from llamero.accounts.scopes import NEVER_BY_DEFAULT
 from llamero.accounts.services import (
     IssuedKey,
     KeyHasEnded,
@@ -71,6 +72,12 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
         "rotated_at",
         "revoked_at",
     )
+    words_when_empty = {  # noqa: RUF012 - read as Django's own declarations are
+        "expires_at": "Never",
+        "allowed_models": "Every model",
+        "scopes": f"All scopes but {' and '.join(sorted(NEVER_BY_DEFAULT))}",
+        "networks": "Any network",
+    }
     _add_fields = ("name", "user", "team", "expires_at", "allowed_models", "scopes", "networks")
     _editable = ("name", "enabled", "expires_at", "allowed_models", "scopes", "networks")
 
@@ -90,7 +97,7 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
     @display(description="Old key")  # type: ignore[untyped-decorator]
     def old_key(self, key: ApiKey) -> str:
         """Show what else opens, and for how long."""
-        if key.old_expires_at is None or key.old_expires_at <= timezone.now():
+        if key.revoked_at or key.old_expires_at is None or key.old_expires_at <= timezone.now():
             return "-"
         return f"llm_{key.old_prefix}_… until {key.old_expires_at:%Y-%m-%d %H:%M} UTC"
 
@@ -199,6 +206,9 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
             raise Http404
         if not self.has_change_permission(request, key):
             raise PermissionDenied
+        if key.revoked_at is not None:
+            self.message_user(request, f"{key} was revoked, and stays so.", messages.ERROR)
+            return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
         form = RotationForm(request.POST if request.method == "POST" else None)
         if form.is_valid():
             try:

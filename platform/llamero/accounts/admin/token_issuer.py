@@ -26,6 +26,12 @@ class TokenIssuerAdmin(ModelAdmin):  # type: ignore[misc]
     search_fields = ("name", "issuer")
     readonly_fields = ("created_at", "changed_at")
     actions_detail = ("check_keys",)
+    words_when_empty = {  # noqa: RUF012 - read as Django's own declarations are
+        "scope_claim": "What a key without a list of scopes is for",
+        "scope_map": "Ours, by our names",
+        "models_claim": "Every model",
+        "team_claim": "No team",
+    }
     fieldsets = (
         (None, {"fields": ("name", "enabled", "issuer", "audiences")}),
         ("Keys", {"fields": ("jwks_url", "keys", "algorithms")}),

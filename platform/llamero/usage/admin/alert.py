@@ -128,6 +128,7 @@ class UsageAlertAdmin(StepsAboveForm, SearchBoxes, ModelAdmin):  # type: ignore[
     search_fields = ("name",)
     autocomplete_fields = TARGETS
     readonly_fields = ("shown_webhook", "shown_secret")
+    words_when_empty = {"recipients": "Nobody by e-mail"}  # noqa: RUF012 - read as Django's own
 
     class Media:
         css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
