@@ -12,6 +12,13 @@ def name_kind(kind: str) -> str:
     return kind if model is None else capfirst(str(model._meta.verbose_name))
 
 
+def name_thing(kind: str, text: str) -> str:
+    """Give what a thing is called: kind and text, unless that begins with a word of its kind."""
+    words = name_kind(kind)
+    says_kind = text.lower().split(" ")[0] in words.lower().split(" ")
+    return text if says_kind else f"{words} {text}"
+
+
 def name_field(kind: str, name: str) -> str:
     """Give what a field of such things is called."""
     model = _find_model(kind)

@@ -16,6 +16,7 @@ from django.db.models import Count, F, Sum
 from django.db.models.functions import TruncMinute
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -176,7 +177,7 @@ def _place(
         height = HEIGHT * count / peak
         tops[place] -= height
         at = begins + place * span.step
-        words = f"{at:%d %b %H:%M} UTC, {labels[number]}: {intcomma(count)} tokens"
+        words = f"{at:%d %b %H:%M} UTC, {labels[number]}: {intcomma(count)} token{pluralize(count)}"
         x = place * width + width * GAP / 2
         bars.append(Bar(number, x, tops[place], width * (1 - GAP), height, words))
     return tuple(bars), peak

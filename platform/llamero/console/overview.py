@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Case, When
+from django.template.defaultfilters import pluralize
 from django.urls import NoReverseMatch, reverse
 
 from inference.protocol.nodes import NodeStatus
@@ -192,7 +193,10 @@ def _node_row(node: NodeStatus, live: Live, scheduling: Scheduling) -> NodeRow:
         name=node.node,
         url=f"{_list_url('control_node')}?q={node.node}",
         cells=_memory_cells(node.memory_total_bytes, node.memory_free_bytes)
-        | {"replicas": str(len(replicas)), "cores": str(node.num_cores)},
+        | {
+            "replicas": f"{len(replicas)} replica{pluralize(len(replicas))}",
+            "cores": f"{node.num_cores} core{pluralize(node.num_cores)}",
+        },
         devices=tuple(
             (gpu.description or gpu.name, _memory_cells(gpu.total_bytes, gpu.free_bytes))
             for gpu in gpus

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from llamero.audit.models import Change
-from llamero.audit.names import name_kind
+from llamero.audit.names import name_thing
 
 MAX_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RecentChange:
-    """A change, and what people call the kind of thing that changed."""
+    """A change, and what people call the thing that changed: its kind and name."""
 
     change: Change
-    kind: str
+    thing: str
 
 
 def list_recent_changes(user: Any) -> Sequence[RecentChange]:
@@ -23,4 +23,4 @@ def list_recent_changes(user: Any) -> Sequence[RecentChange]:
     if not user.has_perm("audit.view_change"):
         return ()
     latest = Change.objects.exclude(actor_name="").order_by("-pk")[:MAX_SHOWN]
-    return [RecentChange(one, name_kind(one.kind)) for one in latest]
+    return [RecentChange(one, name_thing(one.kind, one.object_text)) for one in latest]

@@ -1,11 +1,13 @@
 """Limits in the admin: beside whose they are, and all in a list."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db.models import Q
 from django.http import HttpRequest
+from django.template.defaultfilters import pluralize
 from django.utils.formats import localize
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -19,6 +21,7 @@ from llamero.accounts.models import ApiKey, Team
 from llamero.accounts.targets import TARGETS
 from llamero.limits.left import read_left
 from llamero.limits.models import LimitSet
+from llamero.usage.money import write_money
 from models_registry.admin.search_box import SearchBoxes
 from models_registry.models import Model
 
@@ -38,14 +41,24 @@ _FIELDSETS = (
     (None, {"fields": _RATES}),
     ("Budgets", {"fields": _BUDGETS}),
 )
-SHOWN = (
-    "requests_per_minute",
-    "tokens_per_minute",
-    "concurrent_requests",
-    "tokens_per_day",
-    "tokens_per_month",
-    "money_per_month",
-)
+# What the list says of each limit that is set, by column.
+_A_MINUTE = {
+    "requests_per_minute": "request{s}",
+    "tokens_per_minute": "token{s}",
+    "input_tokens_per_minute": "prompt token{s}",
+    "output_tokens_per_minute": "answer token{s}",
+}
+_REQUESTS = {
+    "concurrent_requests": "at once",
+    "queued_requests": "queued",
+    "tokens_per_request": "token{s} each",
+}
+_A_PERIOD = {
+    "tokens_per_day": "token{s} a day",
+    "tokens_per_month": "token{s} a month",
+    "money_per_day": "in money a day",
+    "money_per_month": "in money a month",
+}
 
 
 class ShowsLeft:
@@ -68,7 +81,7 @@ class LimitsInline(ShowsLeft, StackedInline):  # type: ignore[misc]
     fieldsets = _FIELDSETS
     extra = 0
     max_num = 1
-    verbose_name_plural = "limits"
+    verbose_name = verbose_name_plural = "limits"
 
 
 class KeyLimitsInline(LimitsInline):
@@ -110,7 +123,7 @@ for _model, _inline in _PAGES.items():
 class LimitSetAdmin(ShowsLeft, SearchBoxes, ModelAdmin):  # type: ignore[misc]
     """All limits there are; those of all together are made here."""
 
-    list_display = ("target", *SHOWN, "updated_at")
+    list_display = ("target", "a_minute", "requests", "budgets", "updated_at")
     list_select_related = TARGETS
     search_fields = ("key__name", "key__prefix", "user__username", "team__name", "model__slug")
     autocomplete_fields = TARGETS
@@ -130,6 +143,32 @@ class LimitSetAdmin(ShowsLeft, SearchBoxes, ModelAdmin):  # type: ignore[misc]
         """Show whose they are."""
         return limits.shown_target
 
+    @display(description="A minute")  # type: ignore[untyped-decorator]
+    def a_minute(self, limits: LimitSet) -> str:
+        """Show what each minute may bring."""
+        return _list_set(limits, _A_MINUTE)
+
+    @display(description="Requests")  # type: ignore[untyped-decorator]
+    def requests(self, limits: LimitSet) -> str:
+        """Show how many there may be, and how large."""
+        return _list_set(limits, _REQUESTS)
+
+    @display(description="Budgets")  # type: ignore[untyped-decorator]
+    def budgets(self, limits: LimitSet) -> str:
+        """Show what each period may use."""
+        return _list_set(limits, _A_PERIOD)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Leave limits with whose they are."""
         return ("left", *TARGETS) if obj else ("left",)
+
+
+def _list_set(limits: LimitSet, words: dict[str, str]) -> str:
+    """List the limits that are set: a list of all of them would be wider than screens are."""
+    amounts = ((getattr(limits, name), unit) for name, unit in words.items())
+    return ", ".join(_write(amount, unit) for amount, unit in amounts if amount) or "-"
+
+
+def _write(amount: int | Decimal, unit: str) -> str:
+    number = write_money(amount) if isinstance(amount, Decimal) else f"{amount:,}"
+    return f"{number} {unit.format(s=pluralize(amount))}"

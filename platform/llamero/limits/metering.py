@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.template.defaultfilters import pluralize
+
 from inference.relay.limits import LEAST_ANSWER, Counter, CounterKind, JobNeed, Meter, Stake
 from llamero import dispatch
 from llamero.accounts.callers import Caller
@@ -67,7 +69,7 @@ def _longest_answer(limits: CallLimits, jobs: Sequence[JobNeed]) -> int | None:
     has_bound = all(job.completion is not None for job in jobs)
     left = cap - num_prompt_tokens
     if left < (_tokens_of(jobs) - num_prompt_tokens if has_bound else len(jobs)):
-        what = f"{cap} tokens per request for {name_subject(subject)}"
+        what = f"{cap} token{pluralize(cap)} per request for {name_subject(subject)}"
         raise _never_fits(what, _tokens_of(jobs))
     return None if has_bound else left // len(jobs)
 

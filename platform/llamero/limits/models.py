@@ -93,8 +93,8 @@ class LimitSet(models.Model):
 
     class Meta:
         ordering = ("pk",)
-        verbose_name = "limits"
-        verbose_name_plural = "limits"
+        verbose_name = "set of limits"
+        verbose_name_plural = "sets of limits"
         constraints = (
             models.CheckConstraint(
                 condition=of_one_or_all(),

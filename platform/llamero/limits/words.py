@@ -2,6 +2,8 @@
 
 from math import ceil
 
+from django.template.defaultfilters import pluralize
+
 from inference.protocol.errors import ErrorCode
 from inference.relay.limits import LEAST_ANSWER, Counter, CounterKind, LimitReached, Period
 from llamero.errors import LlameroError
@@ -14,12 +16,12 @@ _SUBJECTS = {
     "all": "this server",
 }
 _KINDS = {
-    CounterKind.REQUESTS: "requests per minute",
-    CounterKind.TOKENS: "tokens per minute",
-    CounterKind.INPUT: "prompt tokens per minute",
-    CounterKind.OUTPUT: "answer tokens per minute",
-    CounterKind.OPEN: "concurrent requests",
-    CounterKind.QUEUED: "queued requests",
+    CounterKind.REQUESTS: "request{s} per minute",
+    CounterKind.TOKENS: "token{s} per minute",
+    CounterKind.INPUT: "prompt token{s} per minute",
+    CounterKind.OUTPUT: "answer token{s} per minute",
+    CounterKind.OPEN: "concurrent request{s}",
+    CounterKind.QUEUED: "queued request{s}",
 }
 _PERIODS = {Period.DAY: "day", Period.MONTH: "month"}
 
@@ -57,9 +59,9 @@ def _say_what_is_left(error: LimitReached, limit: str) -> str:
     left = next((one.left for one in error.readings if one.counter == error.counter), 0)
     if left <= 0:
         return f"The budget of {limit} is used up."
-    amount = _amount_of(error.counter, left)
+    amount, verb = _amount_of(error.counter, left), "is" if left == 1 else "are"
     return (
-        f"Of the budget of {limit}, {amount} are left, which is too little for this request: "
+        f"Of the budget of {limit}, {amount} {verb} left, which is too little for this request: "
         f"its prompt and max_tokens, or, without max_tokens, an answer of {LEAST_ANSWER} tokens."
     )
 
@@ -79,7 +81,7 @@ def write_duration(seconds: float) -> str:
 
 def _amount(counter: Counter) -> str:
     if counter.window is None:
-        return f"{counter.bound} {_KINDS[counter.kind]}"
+        return f"{counter.bound} {_KINDS[counter.kind].format(s=pluralize(counter.bound))}"
     period = f"a {_PERIODS[counter.window.period]} ({counter.window.zone})"
     return f"{_amount_of(counter, counter.bound)} {period}"
 
@@ -87,4 +89,4 @@ def _amount(counter: Counter) -> str:
 def _amount_of(counter: Counter, number: int) -> str:
     if counter.kind is CounterKind.MONEY:
         return f"{number / 10**12:g} in money"
-    return f"{number} tokens"
+    return f"{number} token{pluralize(number)}"

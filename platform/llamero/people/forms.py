@@ -7,6 +7,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
+from django.template.defaultfilters import pluralize
 
 from llamero.accounts.models import Team
 from llamero.people.own_keys import allowed_scopes
@@ -47,7 +48,7 @@ class OwnKeyForm(forms.Form):
         longest = settings.OWN_KEYS.longest_days
         days = [(n, word) for n, word in _DAYS.items() if not longest or 0 < n <= longest]
         scopes = allowed_scopes()
-        self.fields["days"].choices = days or [(longest, f"{longest} days")]  # type: ignore[attr-defined]
+        self.fields["days"].choices = days or [(longest, f"{longest} day{pluralize(longest)}")]  # type: ignore[attr-defined]
         self.fields["days"].initial = days[-1][0] if days else longest
         self.fields["scopes"].choices = [(one.value, one.label) for one in scopes]  # type: ignore[attr-defined]
         self.fields["scopes"].initial = [one.value for one in scopes]

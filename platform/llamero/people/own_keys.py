@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from llamero.accounts.models import ApiKey, Team
@@ -52,9 +53,11 @@ def make_own_key(
     User.objects.select_for_update().get(pk=user.pk)
     rules = settings.OWN_KEYS
     if not room_for_keys(user):
-        raise ValidationError(f"You may have {rules.most} keys. Revoke one that you do not need.")
+        keys = f"{rules.most} key{pluralize(rules.most)}"
+        raise ValidationError(f"You may have {keys}. Revoke one that you do not need.")
     if rules.longest_days and not 0 < days <= rules.longest_days:
-        raise ValidationError(f"A key must end within {rules.longest_days} days.")
+        days_at_most = f"{rules.longest_days} day{pluralize(rules.longest_days)}"
+        raise ValidationError(f"A key must end within {days_at_most}.")
     chosen = [Scope(scope) for scope in scopes if scope in allowed_scopes()]
     if not chosen:
         raise ValidationError("Choose what the key is for.")

@@ -14,7 +14,7 @@ from llamero.console import attention
 from llamero.console.attention import list_concerns
 from llamero.console.overview import NodeRow, Overview
 from llamero.control.models import Node
-from llamero.usage.models import AlertNotice, UsageAlert
+from llamero.usage.models import AlertNotice, NoticeState, UsageAlert
 from models_registry.models import DeploymentState, VersionState
 from tests.models_registry.factories import make_deployment, make_model, make_version
 
@@ -126,3 +126,28 @@ def test_nodes_are_not_called_silent_while_nobody_hears_them(admin: User) -> Non
     Node.objects.create(name="n")
 
     assert titles(admin, is_live=False) == []
+
+
+def test_a_budget_is_named_once_however_many_were_told(admin: User, settings: Any) -> None:
+    settings.EMAIL_IS_SET_UP = True
+    alert = UsageAlert.objects.create(name="Spending", recipients=["ops@example.org"])
+    now = timezone.now()
+    for channel, share, state in (
+        ("email", 80, NoticeState.SENT),
+        ("email", 100, NoticeState.SENT),
+        ("webhook", 100, NoticeState.GIVEN_UP),
+    ):
+        AlertNotice.objects.create(
+            alert=alert,
+            channel=channel,
+            state=state,
+            budget="all tokens day 7",
+            begins_at=now,
+            share=share,
+            message={"owner": "all", "measure": "tokens", "period": "day"},
+        )
+
+    [concern] = list_concerns(admin, Overview())
+
+    assert concern.title == "Spending: 100 % of all, tokens a day is used"
+    assert concern.advice == "Raise the budget, or wait."

@@ -5,13 +5,16 @@ import re
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
 from llamero.accounts.models import Team
+from llamero.audit.names import name_thing
 from llamero.console.sidebar import ICONS
 from llamero.console.templatetags.lists import WHEN_EMPTY
+from llamero.limits.models import LimitSet
+from llamero.usage.models import UsageHour
 
 NO_MEMBERS = {
     f"{name}-{part}_FORMS": 0 for name in ("memberships", "limits") for part in ("TOTAL", "INITIAL")
@@ -93,3 +96,36 @@ def test_who_may_not_read_the_log_is_told_no_changes(staff_browser: Client) -> N
     User.objects.filter(username="sam").update(is_superuser=False)
 
     assert "Recent changes" not in staff_browser.get("/admin/").text
+
+
+def test_an_empty_list_asks_nobody_for_what_they_may_not_do(staff_browser: Client) -> None:
+    User.objects.filter(username="sam").update(is_superuser=False)
+    sam = User.objects.get(username="sam")
+    sam.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    for model in set(admin.site._registry) - {UsageHour}:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+        page = staff_browser.get(reverse(name)).text.partition("<main")[2]
+        assert "/add/" not in page
+    asks = re.compile(r"(?:^|[.:] )(Add|Upload|Bring|Make|Create|Fetch|Import)\b")
+    assert not [words for words in WHEN_EMPTY.values() if asks.search(words)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("models_registry.uploadquota", "Upload quota of pat", "Upload quota of pat"),
+        ("accounts.team", "Teams", "Team Teams"),
+        ("accounts.team", "Team A", "Team A"),
+        ("accounts.apikey", "ci (llm_abcdefgh_…)", "API key ci (llm_abcdefgh_…)"),
+        ("gone.thing", "old", "gone.thing old"),
+    ],
+)
+def test_a_change_names_the_kind_of_thing_once(kind: str, text: str, words: str) -> None:
+    assert name_thing(kind, text) == words
+
+
+@pytest.mark.django_db
+def test_what_changed_is_said_once_for_limits() -> None:
+    team = Team.objects.create(name="Grazers")
+    limits = LimitSet.objects.create(team=team)
+    assert name_thing("limits.limitset", str(limits)) == "Limits of team Grazers"

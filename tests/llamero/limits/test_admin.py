@@ -1,5 +1,7 @@
 """Limits in the admin: on the pages of whose they are, and in a list."""
 
+import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -75,3 +77,17 @@ def test_limits_of_all_together_are_made_once(browser: Client, key: ApiKey) -> N
     page = browser.get(reverse(LIST)).content.decode()
     assert "all together" in page
     assert f"key {key}" in page
+
+
+def test_the_list_says_what_is_set_in_few_columns(browser: Client, key: ApiKey) -> None:
+    LimitSet.objects.create(
+        key=key,
+        requests_per_minute=1,
+        tokens_per_minute=20_000,
+        concurrent_requests=2,
+        money_per_month=Decimal("12.5"),
+    )
+    page = browser.get(reverse(LIST)).text
+    for words in ("1 request, 20,000 tokens", "2 at once", "12.5 in money a month"):
+        assert words in page
+    assert re.search(r"\b1\s+set of limits\b", page)

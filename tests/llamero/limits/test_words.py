@@ -12,7 +12,7 @@ from llamero.limits.readings import (
     note_readings,
     openai_headers,
 )
-from llamero.limits.words import describe_refusal, write_duration
+from llamero.limits.words import describe_refusal, name_limit, write_duration
 
 DAY = Window(Period.DAY, "Europe/Berlin")
 
@@ -124,3 +124,10 @@ def test_a_budget_with_something_left_says_how_much() -> None:
     message = describe_refusal(error).message
     assert "173 tokens are left" in message
     assert "max_tokens" in message
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"), [(1, "1 concurrent request"), (2, "2 concurrent requests")]
+)
+def test_one_is_said_as_one(bound: int, words: str) -> None:
+    assert name_limit(Counter(CounterKind.OPEN, "key:1", bound)) == f"{words} for this API key"

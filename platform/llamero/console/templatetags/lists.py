@@ -19,22 +19,22 @@ WHEN_EMPTY = {
     "LedgerRow": "Each request is written here within seconds of its end.",
     "LimitSet": "Nothing is limited. Limits are of a key, a user, a team, a model, or of all "
     "together.",
-    "Model": "Upload a GGUF file, fetch one from Hugging Face or a URL, or import one that lies on "
-    "the server.",
+    "Model": "They come as GGUF files: uploaded, fetched from Hugging Face or a URL, or imported "
+    "from a folder of the server.",
     "ModelFile": "Files come with imports. Each is kept once, however many versions use it.",
-    "ModelVersion": "Each import makes a version of its model: bring in a model first.",
+    "ModelVersion": "Each import makes a version of its model.",
     "Node": "A machine is listed when it has reported once; “manage.py up” starts a node here.",
     "NodeToken": "With a token, machines that do not share this one's files fetch them over HTTP.",
     "StoredFile": "Clients send files of requests by POST /v1/files; batches add those of answers.",
     "StoredResponse": "What clients make by POST /v1/responses is kept here until it expires.",
     "Team": "Members of a team share its keys and its limits.",
-    "TokenIssuer": "Add the identity provider whose signed tokens (JWT) shall open the API.",
-    "UploadQuota": "Everybody has the quota of LLAMERO_UPLOAD_QUOTA_BYTES. Add one for a user who "
-    "needs another.",
-    "UsageAlert": "Add one to be told, by e-mail or webhook, when a budget is nearly used.",
-    "User": "Add the people who may sign in.",
+    "TokenIssuer": "Signed tokens (JWT) of identity providers that are listed here open the API.",
+    "UploadQuota": "Everybody has the quota of LLAMERO_UPLOAD_QUOTA_BYTES. Users who need another "
+    "are listed here.",
+    "UsageAlert": "An alert tells people or a webhook when a budget is nearly used.",
+    "User": "Whoever may sign in is listed here.",
 }
-"""By the names of the models."""
+"""By the names of the models. Who may add one has a button below: nothing here asks for it."""
 
 
 @register.filter

@@ -35,7 +35,7 @@ function show({ input: texts }, { data, usage }, results) {
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", "Similarities");
-  const facts = `${vectors.length} vectors of ${vectors[0].length} numbers · ${usage.prompt_tokens} tokens`;
+  const facts = `Vectors: ${vectors.length}, of ${vectors[0].length} numbers · tokens: ${usage.prompt_tokens}`;
   results.replaceChildren(
     make("section", "", make("h2", "", "Cosine similarity"), scroll, make("p", "vector-facts", facts)),
     make("section", "", make("h2", "", "Map"), drawPlot(projectToPlane(vectors), texts), make("p", "vector-facts", "The plane in which the vectors differ most (principal components).")),

@@ -16,7 +16,7 @@ function show({ documents }, { results: ranked, usage }, results) {
   });
   results.replaceChildren(
     make("section", "", make("h2", "", "Best first"), make("ol", "ranking", ...items)),
-    make("p", "vector-facts", `${usage.prompt_tokens} tokens`),
+    make("p", "vector-facts", `Tokens: ${usage.prompt_tokens}`),
   );
 }
 
