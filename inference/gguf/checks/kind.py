@@ -51,8 +51,16 @@ def check_split_keys(header: Header) -> None:
 def check_shards(headers: list[Header]) -> None:
     """Check that the files, in order, are all shards of one model (or the one file of it)."""
     _, count = headers[0].split
-    if len(headers) != count:
-        reason = f"The model has {count} shard(s), but {len(headers)} file(s) are here."
+    num_files = len(headers)
+    if num_files > 1 and any(header.split == (0, 1) for header in headers):
+        reason = (
+            f"Of these {num_files} files not all are shards of one model, as files that are given "
+            "together must be. Give each model by itself."
+        )
+        raise GgufRejected("shards_incomplete", reason)
+    if num_files != count:
+        here = "1 is" if num_files == 1 else f"{num_files} are"
+        reason = f"The model has {count} shards, and {here} here."
         raise GgufRejected("shards_incomplete", reason)
     architectures = {header.architecture for header in headers if header.architecture}
     if len(architectures) > 1:

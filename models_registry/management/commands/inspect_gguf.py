@@ -18,12 +18,16 @@ ONLY_FOR_PROGRAMS = {"memory", "file_order"}
 class Command(BaseCommand):
     """Judge files as an import does: exit status 0 for good ones, 1 for rejected ones."""
 
-    help = "Check a GGUF file (or all its shards), try to load it, and show what it says of itself."
+    help = (
+        "Check a model's GGUF file, or all its shards, try to load it, and show what it says of "
+        "itself. Several files are taken for the shards of one model: call it for each model."
+    )
     requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Describe the command line."""
-        parser.add_argument("paths", nargs="+", type=Path)
+        words = "the file of one model, or all its shards, in any order"
+        parser.add_argument("paths", nargs="+", type=Path, help=words)
         parser.add_argument("--json", action="store_true", help="one line of JSON")
         parser.add_argument(
             "--no-probe", action="store_true", help="look at the header alone, load nothing"

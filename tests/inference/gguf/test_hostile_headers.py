@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from inference.gguf.verdict import GgufRejected
 from tests.inference.gguf.builder import (
     ARRAY,
     FLOAT32,
@@ -344,5 +345,9 @@ def test_g23_incomplete_or_mixed_shards() -> None:
         [first, unequal],
     ):
         assert code_of(*files) == "shards_incomplete"
-    assert code_of(GOOD.pack(), GOOD.pack()) == "shards_incomplete"
+    for files in ((GOOD.pack(), GOOD.pack()), (first, GOOD.pack())):
+        with pytest.raises(GgufRejected) as caught:
+            judge(*files)
+        assert caught.value.code == "shards_incomplete"
+        assert "Give each model by itself" in caught.value.reason
     assert code_of(keyed(split__count=scalar(UINT32, 1))) == "split"
