@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Set
 
+from inference.backend.passes import count_passes
+
 MIN_MEMBERS = 4
 """Sequences that make a group worth its moves."""
 
@@ -98,12 +100,6 @@ def count_cells(length: int, lengths: Iterable[int]) -> int:
     return length + sum(max(0, one - length) for one in lengths)
 
 
-def count_runs(seq_ids: Iterable[int]) -> int:
-    """Tell how many runs of neighbours there are: each is a pass over the weights."""
-    known = set(seq_ids)
-    return sum(seq_id - 1 not in known for seq_id in known)
-
-
 def is_worth(
     group: Group, lengths: Mapping[int, int], others: Set[int], pass_cells: float, *, is_on: bool
 ) -> bool:
@@ -116,7 +112,12 @@ def is_worth(
     num_members = len(lengths)
     if num_members < MIN_MEMBERS - is_on:
         return False
-    num_passes = 1 + count_runs(others) - count_runs(lengths.keys() | others)
+    num_passes = 1 + _count_passes(others) - _count_passes(lengths.keys() | others)
     more = max(0, num_passes) * pass_cells
     together = num_members * count_cells(group.length, lengths.values()) / GAIN
     return (more + together) * (1.0 if is_on else _MARGIN) < sum(lengths.values())
+
+
+def _count_passes(seq_ids: Set[int]) -> int:
+    """Count those of a step that gives each of these sequences a token."""
+    return count_passes(sorted(seq_ids), [1] * len(seq_ids))

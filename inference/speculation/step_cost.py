@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inference.backend.passes import count_passes
+
 _RIDGE = 1e-6
 _LEARNING, _LEARNING_FASTER = 0.1, 0.4
 _MAX_SURPRISE = 2.0
@@ -21,23 +23,9 @@ class Load:
 def measure_load(slots: Sequence[int], counts: Sequence[int], *, is_unified: bool) -> Load:
     """Foresee how llama.cpp computes a batch that has ``counts[i]`` tokens of slot ``slots[i]``.
 
-    With a unified cache that is one pass. Else a pass takes neighbouring slots, each with the
-    same number of tokens, and leaves what is over to later ones.
+    With a unified cache that is one pass.
     """
-    num_tokens = sum(counts)
-    if is_unified:
-        return Load(1, num_tokens)
-    left = list(zip(slots, counts, strict=True))
-    num_passes = 0
-    while left:
-        run = 1
-        while run < len(left) and left[run][0] == left[run - 1][0] + 1:
-            run += 1
-        taken = min(count for _, count in left[:run])
-        rest = [(slot, count - taken) for slot, count in left[:run] if count > taken]
-        left[:run] = rest
-        num_passes += 1
-    return Load(num_passes, num_tokens)
+    return Load(1 if is_unified else count_passes(slots, counts), sum(counts))
 
 
 class StepCost:

@@ -65,11 +65,11 @@ def _foretell_unload(deployment: Deployment) -> list[str]:
     ]
 
 
-def _foretell_stop() -> list[str]:
+def _foretell_stop(whose: str = "Its") -> list[str]:
     """Say what becomes of requests where replicas are stopped."""
     return [
-        "Its replicas are stopped, and their memory is freed.",
-        "Requests that run have some seconds to end (LLAMERO_DRAIN_SECONDS of its node).",
+        f"{whose} replicas are stopped, and their memory is freed.",
+        "Requests that run have some seconds to end (LLAMERO_DRAIN_SECONDS of their node).",
         "What is left of them then, and what waits, ends with an error.",
     ]
 
@@ -131,6 +131,15 @@ def foretell_deletion(deployment: Deployment) -> list[str]:
     if not others.exists():
         return [*lines, f"Nothing else serves {model}: requests for it get 404 (model_not_found)."]
     return [*lines, *_foretell_stand_in(deployment)]
+
+
+def foretell_deletions() -> list[str]:
+    """Say what clients get after several deployments were deleted."""
+    return [
+        *_foretell_stop("Their"),
+        "Drain them first to let all of them end.",
+        "Requests for a model without another deployment get 404 (model_not_found).",
+    ]
 
 
 LOAD = Step("load", "Load", "play_arrow", _foretell_load, _load)

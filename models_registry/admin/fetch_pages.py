@@ -9,10 +9,9 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.generic import FormView
-from unfold.views import UnfoldModelAdminViewMixin
 
+from models_registry.admin.bringing_page import BringingPage, WishPage
 from models_registry.admin.fetch_forms import FetchForm, HubForm, RepositoryForm
-from models_registry.admin.import_tabs import list_tabs
 from models_registry.admin.wish_form import WishForm
 from models_registry.incoming.assembling import wish_import
 from models_registry.incoming.fetching.addresses import FetchRefused
@@ -27,21 +26,12 @@ from models_registry.tasks import ask_for_fetch, go_on
 _SHARD_END = re.compile(r"-(\d{5})-of-(\d{5})\.gguf\Z")
 
 
-class FetchPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-arg]
+class FetchPage(WishPage):
     """Have the server fetch files from URLs."""
 
-    title = "Bring in a model"
-    permission_required = ("models_registry.add_model",)
+    way = "fetch"
     template_name = "models_registry/fetch.html"
     form_class = FetchForm
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        """Say whose form it is."""
-        return {**super().get_form_kwargs(), "user": self.request.user}
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the tabs."""
-        return {**super().get_context_data(**kwargs), "tabs": list_tabs("fetch")}
 
     def form_valid(self, form: FetchForm) -> HttpResponse:
         """Begin, and go where it can be watched."""
@@ -49,11 +39,10 @@ class FetchPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-
         return found or self.form_invalid(form)
 
 
-class HubPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-arg]
+class HubPage(BringingPage, FormView):  # type: ignore[misc,type-arg]
     """Choose a repository, then files of it: the address names the repository."""
 
-    title = "Bring in a model"
-    permission_required = ("models_registry.add_model",)
+    way = "hub"
     template_name = "models_registry/hub.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +71,6 @@ class HubPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-ar
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add what the template shows."""
         more = {
-            "tabs": list_tabs("hub"),
             "search": self.search,
             "problem": self.problem,
             "repository": self.repository,

@@ -7,30 +7,24 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.views.generic import FormView
 from kombu.exceptions import OperationalError
-from unfold.views import UnfoldModelAdminViewMixin
 
 from inference.protocol.replicas import ModelKind
+from models_registry.admin.bringing_page import WishPage
 from models_registry.admin.import_form import ImportForm, find_shards, list_importable_files
-from models_registry.admin.import_tabs import list_tabs
 from models_registry.services.importing import begin_import, withdraw_import
 from models_registry.tasks import finish_import_task
 
 logger = logging.getLogger(__name__)
 
 
-class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type-arg]
+class ImportPage(WishPage):
     """Check names and header at once; store and probe in the control worker."""
 
+    way = "import"
     title = "Import a model"
-    permission_required = ("models_registry.add_model",)
     template_name = "models_registry/import.html"
     form_class = ImportForm
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        """Say whose form it is."""
-        return {**super().get_form_kwargs(), "user": self.request.user}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add what the template lists."""
@@ -38,7 +32,6 @@ class ImportPage(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc,type
         files = [(str(path), path.stat().st_size) for path in list_importable_files()]
         return {
             **context,
-            "tabs": list_tabs("import"),
             "files": files,
             "folders": settings.IMPORT_DIRS,
         }

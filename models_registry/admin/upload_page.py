@@ -4,9 +4,8 @@ from typing import Any
 
 from django.conf import settings
 from django.views.generic import TemplateView
-from unfold.views import UnfoldModelAdminViewMixin
 
-from models_registry.admin.import_tabs import list_tabs
+from models_registry.admin.bringing_page import BringingPage
 from models_registry.admin.wish_form import WishForm
 from models_registry.incoming.room import free_bytes, outstanding_bytes
 from models_registry.incoming_ids import is_incoming_id
@@ -16,11 +15,10 @@ from models_registry.sizes import filesizeformat
 MAX_LISTED = 20
 
 
-class UploadPage(UnfoldModelAdminViewMixin, TemplateView):  # type: ignore[misc]
+class UploadPage(BringingPage, TemplateView):  # type: ignore[misc]
     """Files are sent by the page's own code, over the same API that programs use."""
 
-    title = "Bring in a model"
-    permission_required = ("models_registry.add_model",)
+    way = "upload"
     template_name = "models_registry/upload.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -31,7 +29,6 @@ class UploadPage(UnfoldModelAdminViewMixin, TemplateView):  # type: ignore[misc]
         shown = next(iter(found), None)
         return {
             **context,
-            "tabs": list_tabs("upload"),
             "form": WishForm(initial=_initial(shown), user=self.request.user),
             "shown": shown,
             "is_gone": bool(import_id) and shown is None,

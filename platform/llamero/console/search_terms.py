@@ -1,40 +1,48 @@
 """Refuses searches of lists that databases fail over."""
 
-from collections.abc import Callable
-from inspect import iscoroutinefunction
+from collections.abc import Sequence
+from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBadRequest, HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
+from django.urls import URLPattern, URLResolver
+
+from llamero.console.access import View
 
 # Each word is a condition, and SQLite takes a thousand: so many characters are half of them.
 MAX_LENGTH = 1000
 # What the admin's lists, and its boxes that search, call what is searched for.
 _NAMES = ("q", "term")
+Patterns = Sequence[URLPattern | URLResolver]
 
 
-@sync_and_async_middleware
-def check_search(get_response: Callable[..., Any]) -> Callable[..., Any]:
-    """Answer 400 to a search that is too long, or has a character that PostgreSQL does not take."""
-    if iscoroutinefunction(get_response):
+def with_checked_searches(site: tuple[Patterns, str, str]) -> tuple[Patterns, str, str]:
+    """Have all pages of a site answer 400 to searches that they would fail over.
 
-        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
-            refusal = _refuse(request)
-            answer: HttpResponseBase = refusal or await get_response(request)
-            return answer
+    Such are too long, or have a character that PostgreSQL does not take. Here and not in a
+    middleware, which all other pages would pass as well.
+    """
+    _check(site[0])
+    return site
 
-        return async_middleware
 
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        answer: HttpResponseBase = _refuse(request) or get_response(request)
-        return answer
+def _check(patterns: Patterns) -> None:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            _check(pattern.url_patterns)
+        else:
+            pattern.callback = _checked(pattern.callback)
 
-    return middleware
+
+def _checked(view: View) -> View:
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return _refuse(request) or view(request, *args, **kwargs)
+
+    return checked
 
 
 def _refuse(request: HttpRequest) -> HttpResponseBase | None:
-    if not request.path.startswith("/admin/"):
-        return None
     for name in _NAMES:
         text = request.GET.get(name, "")
         if len(text) > MAX_LENGTH or "\0" in text:

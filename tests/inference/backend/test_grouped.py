@@ -12,7 +12,6 @@ from inference.backend.prefix_groups import (
     MIN_LENGTH,
     Group,
     PrefixGroups,
-    count_runs,
     is_worth,
 )
 from inference.backend.state_layout import StateLayout, read_state
@@ -285,7 +284,6 @@ def test_a_group_pays_for_the_passes_that_others_need() -> None:
     assert is_worth(group, alike, {16, 17}, 1000, is_on=False)
     assert is_worth(group, alike, {1}, 1000, is_on=False)
     assert not is_worth(group, alike, {1, 3, 5, 7, 9, 11, 13, 15}, 1000, is_on=True)
-    assert count_runs({1, 2, 4, 7, 8}) == 3
 
 
 def test_groups_follow_who_copies_from_whom() -> None:
