@@ -16,6 +16,10 @@ def _tables(*paths: str) -> str:
     return "\n".join(line for line in lines if line.startswith("|"))
 
 
+def _documents() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md")]
+
+
 def _sources() -> list[Path]:
     return [
         path
@@ -67,6 +71,21 @@ def test_every_folder_is_in_the_table_of_the_architecture() -> None:
         for path in (ROOT / parent).glob("*/__init__.py")
     }
     assert {folder for folder in folders if f"`{folder}`" not in rows} == set()
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    folders = ("platform", "inference", "models_registry", "tests", "benchmarks")
+    known = [f"/{path}" for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    for document in _documents():
+        for name in re.findall(r"`([\w/]+/\w+\.(?:py|lua))\b", document.read_text()):
+            assert any(path.endswith(f"/{name}") for path in known), (document.name, name)
+
+
+def test_every_target_of_make_that_is_named_is_there() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in _documents():
+        named = re.findall(r"(?:^|`|&& )make ([a-z-]+)\b", document.read_text(), re.MULTILINE)
+        assert set(named) <= targets, document.name
 
 
 def test_every_document_is_linked_and_every_link_leads_somewhere() -> None:
