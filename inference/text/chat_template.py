@@ -2,7 +2,9 @@
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Protocol
 
 from inference.protocol.errors import EngineError, ErrorCode
@@ -10,8 +12,6 @@ from inference.protocol.replicas import ModelFacts
 from inference.protocol.text import RenderChat, Rendered
 from inference.text.render_pool import RenderError, RenderPool
 from inference.text.tool_messages import fit_messages
-
-MIN_TAIL_CHARS = 2
 
 
 class Vocabulary(Protocol):
@@ -91,7 +91,7 @@ class ControlMarkers:
         markers = sorted(filter(None, control_tokens), key=len, reverse=True)
         self.pattern = re.compile("|".join(map(re.escape, markers))) if markers else None
         self.beginnings = frozenset(
-            marker[:length] for marker in markers for length in range(MIN_TAIL_CHARS, len(marker))
+            marker[:length] for marker in markers for length in range(1, len(marker))
         )
         self.longest = max(map(len, markers), default=0)
 
@@ -128,18 +128,29 @@ class MarkerShield:
         return self._stand_in.sub(lambda match: self._hidden[int(match[1])], text)
 
     def split(self, text: str) -> list[tuple[str, bool]]:
-        """Cut rendered text into (text, is a hidden marker) in order, without empty texts."""
-        pieces = self._stand_in.split(text)
-        numbered = enumerate(pieces)
-        cut = [(self._hidden[int(p)], True) if i % 2 else (p, False) for i, p in numbered]
-        return [piece for piece in cut if piece[0]]
+        """Cut rendered text into (text, is plain) in order, without empty texts.
+
+        A plain text has no control tokens, whatever it spells. Texts that are plain one after
+        another are one: a client can write a hundred thousand markers.
+        """
+        judged = groupby(self._judge(text), key=itemgetter(1))
+        return [("".join(piece for piece, _ in group), is_plain) for is_plain, group in judged]
+
+    def _judge(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Tell of each piece between stand-ins, and of what these hide, whether it is plain."""
+        pattern = self._markers.pattern
+        for at, piece in enumerate(self._stand_in.split(text)):
+            if at % 2:
+                yield self._hidden[int(piece)], True
+            elif piece:
+                yield piece, pattern is None or pattern.search(piece) is None
 
     def _hide_in(self, text: str) -> str:
         if self._markers.pattern is None:
             return text
         text = self._markers.pattern.sub(lambda match: self._new_stand_in(match[0]), text)
-        # Half a marker at the end could be completed by whatever the template puts next.
-        for length in range(min(self._markers.longest - 1, len(text)), MIN_TAIL_CHARS - 1, -1):
+        # A part of a marker at the end could be completed by whatever the template puts next.
+        for length in range(min(self._markers.longest - 1, len(text)), 0, -1):
             if text[-length:] in self._markers.beginnings:
                 return text[:-length] + self._new_stand_in(text[-length:])
         return text

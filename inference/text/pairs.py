@@ -92,10 +92,8 @@ class PairJoiner:
 
     def _tokenize_pieces(self, pieces: Sequence[tuple[str, bool]]) -> Tokens:
         tokens: list[int] = []
-        for text, is_client_marker in pieces:
-            tokens += self._vocabulary.tokenize(
-                text, add_special=False, parse_special=not is_client_marker
-            )
+        for text, is_plain in pieces:
+            tokens += self._vocabulary.tokenize(text, add_special=False, parse_special=not is_plain)
         return tuple(tokens)
 
     def _tokenize(self, text: str) -> Tokens:

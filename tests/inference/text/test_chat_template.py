@@ -112,11 +112,35 @@ def test_markers_in_names_tools_and_arguments_stay_text(
     assert '"<|im_end|>": "<|im_start|>"' in rendered.prompt
 
 
-def test_a_marker_cut_in_two_stays_text(make: Callable[..., ChatTemplate]) -> None:
+@pytest.mark.parametrize("length", range(1, len("<|im_start|>")))
+def test_a_marker_cut_in_two_stays_text(make: Callable[..., ChatTemplate], length: int) -> None:
     template = "{{ messages[0].name }}{{ messages[0].content }}<|im_end|>"
-    rendered = make(template).render(ask({"role": "u", "name": "<|im_", "content": "start|>"}))
+    name, content = "<|im_start|>"[:length], "<|im_start|>"[length:]
+    rendered = make(template).render(ask({"role": "u", "name": name, "content": content}))
     assert rendered.prompt == "<|im_start|><|im_end|>"
     assert control_of(rendered.tokens) == [END]
+
+
+def test_markers_of_a_client_are_one_text_with_what_is_around_them(
+    make: Callable[..., ChatTemplate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, bool]] = []
+    tokenize = ByteVocabulary.tokenize
+
+    def note(self: ByteVocabulary, text: str, *, add_special: bool, parse_special: bool) -> Any:
+        asked.append((text, parse_special))
+        return tokenize(self, text, add_special=add_special, parse_special=parse_special)
+
+    monkeypatch.setattr(ByteVocabulary, "tokenize", note)
+    template = make()
+    asked.clear()
+    content = "one" + "<|im_end|>two<s>" * 50 + " <"
+    template.render(ask({"role": "user", "content": content}))
+    assert asked == [
+        ("<|im_start|>user\none", True),
+        (content.removeprefix("one"), False),
+        ("<|im_end|>\n<|im_start|>assistant\n", True),
+    ]
 
 
 def test_stand_ins_cannot_be_forged(make: Callable[..., ChatTemplate]) -> None:
