@@ -14,11 +14,13 @@ class Cells:
 
     ``tokens`` is the running sequence's own list, so that a step costs the cache nothing. While a
     slot is leased the first ``num_promised`` of them are known to others, computed or not.
+    Who has leased a slot and not begun to compute has left in it what others computed.
     Nothing behind ``num_usable`` may be reused. At ``pause_at`` tokens a step ends in any case, so
     that what cannot be cut can be copied then.
     """
 
     __slots__ = (
+        "is_computing",
         "is_leased",
         "num_computed",
         "num_promised",
@@ -33,7 +35,7 @@ class Cells:
 
     def __init__(self, slot: int) -> None:
         self.slot = slot
-        self.is_leased = False
+        self.is_leased = self.is_computing = False
         self.order = 0
         self.used_at = 0
         self.forget()

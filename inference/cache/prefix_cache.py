@@ -56,8 +56,9 @@ class PrefixCache:
 
     @property
     def num_available_cells(self) -> int:
-        """How many cells are free, or held by nothing but free slots."""
-        return self.num_free_cells + self._ledger.num_held_by(set(self.free_slots()))
+        """How many cells are free, or held by nothing but slots that do not compute."""
+        idle = {cells.slot for cells in self._cells if not cells.is_computing}
+        return self.num_free_cells + self._ledger.num_held_by(idle)
 
     @property
     def max_state_bytes(self) -> int:
@@ -92,9 +93,12 @@ class PrefixCache:
         return self._cells[slot].used_at
 
     def find_coldest(self) -> int | None:
-        """Find the free slot to empty first: what others have too, then the least recently used."""
-        held = [slot for slot in self.free_slots() if self._cells[slot].num_computed]
-        return min(held, key=self._warmth, default=None)
+        """Find the slot to empty first: what others have too, then the least recently used.
+
+        Last those that are leased: who has not begun to compute there may have a use for it.
+        """
+        idle = [one.slot for one in self._cells if one.num_computed and not one.is_computing]
+        return min(idle, key=self._warmth, default=None)
 
     def lease(self, slot: int) -> None:
         """Take a free slot; its cells stay what they were until ``assign``."""
@@ -121,6 +125,7 @@ class PrefixCache:
         assert cells.is_leased
         self._account(slot, source, num_computed)
         self._forget(cells)
+        cells.is_computing = True
         self._use_up(source, num_computed)
         cells.scope, cells.tokens, cells.num_computed = scope, tokens, num_computed
         cells.num_usable = num_promised if self.is_exact else sys.maxsize
@@ -147,6 +152,7 @@ class PrefixCache:
         self._ledger.drop(slot, num_kept, num_dropped)
         cells.num_computed -= num_dropped
         cells.num_usable = min(cells.num_usable, num_kept)
+        cells.pause_at = 0
 
     def release(self, slot: int, *, keeps_cells: bool) -> int:
         """Give a slot back; returns how many of its tokens stay, for others to use."""
@@ -158,7 +164,8 @@ class PrefixCache:
         tokens = cells.tokens[:num_kept]
         self._forget(cells)
         self._ledger.cut(slot, num_kept)
-        cells.is_leased, cells.used_at = False, self._tick()
+        cells.is_leased = cells.is_computing = False
+        cells.used_at = self._tick()
         if scope is not None and tokens:
             cells.scope, cells.tokens = scope, tokens
             cells.num_computed = cells.num_promised = cells.num_usable = num_kept
@@ -166,9 +173,9 @@ class PrefixCache:
         return num_kept
 
     def clear(self, slot: int) -> None:
-        """Forget what a free slot holds."""
+        """Forget what a slot holds that does not compute."""
         cells = self._cells[slot]
-        assert not cells.is_leased
+        assert not cells.is_computing
         self._forget(cells)
         self._ledger.cut(slot, 0)
 
@@ -302,8 +309,9 @@ class PrefixCache:
         num_cells = sum(cells.num_promised > 0 for cells in self._cells)
         assert num_holders == num_cells + len(self._store)
 
-    def _warmth(self, slot: int) -> tuple[bool, int]:
-        return self.num_lost(slot, 0) >= MIN_GAIN, self._cells[slot].used_at
+    def _warmth(self, slot: int) -> tuple[bool, bool, int]:
+        cells = self._cells[slot]
+        return cells.is_leased, self.num_lost(slot, 0) >= MIN_GAIN, cells.used_at
 
     def _is_held(self, scope: Scope, holder: Holder) -> bool:
         if isinstance(holder, Blob):

@@ -68,7 +68,8 @@ class ReuseRules:
         holder = match.holder
         if not isinstance(holder, Cells) or not holder.is_leased or holder.order != match.order:
             return False
-        num_missing = match.num_promised - holder.num_tokens
+        # A context that shifts breaks a promise: what moved up is of use to nobody.
+        num_missing = min(match.num_promised, holder.num_usable) - holder.num_tokens
         # What can only be used whole is worth waiting for to the last token.
         return num_missing >= (1 if is_awaited or self.window is not None else MIN_GAIN)
 

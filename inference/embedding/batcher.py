@@ -102,20 +102,23 @@ class Batcher:
                 self._tell(share.work, Started(0, 0))
         started = time.perf_counter()
         try:
-            tables = self._embedder.embed([share.part for share in shares])
-        except DecodeError as error:
-            logger.warning("a batch of %d inputs failed: %s", len(shares), error)
-            shares_left, tables = self._compute_one_by_one(shares)
-            self._deliver(shares_left, tables)
-        else:
-            self._deliver(shares, tables)
-        for share in shares:
-            if share.part.is_last:
-                self._let_go(share.part.seq_id)
+            self._deliver(*self._embed(shares))
+        finally:  # a bug must not keep the places of inputs: there are few
+            for share in shares:
+                if share.part.is_last:
+                    self._let_go(share.part.seq_id)
         num_tokens = sum(len(share.part.tokens) for share in shares)
         self._counters.count_embedding(num_tokens, time.perf_counter() - started, now)
 
-    def _compute_one_by_one(self, shares: Sequence[Share]) -> tuple[list[Share], list[Rows]]:
+    def _embed(self, shares: Sequence[Share]) -> tuple[Sequence[Share], Sequence[Rows]]:
+        """Compute a batch; gives what could be computed, and its rows."""
+        try:
+            return shares, self._embedder.embed([share.part for share in shares])
+        except DecodeError as error:
+            logger.warning("a batch of %d inputs failed: %s", len(shares), error)
+            return self._embed_one_by_one(shares)
+
+    def _embed_one_by_one(self, shares: Sequence[Share]) -> tuple[list[Share], list[Rows]]:
         """Retry a failed batch input by input, so that only the culprit's job fails."""
         computed: list[Share] = []
         tables: list[Rows] = []

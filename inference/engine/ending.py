@@ -52,5 +52,5 @@ def _timings(sequence: Sequence, now: float) -> Timings:
     return Timings(
         prompt_ms=(prompt_end - sequence.started_at) * 1000,
         predicted_ms=(now - prompt_end) * 1000,
-        num_prompt_computed=min(sequence.num_computed, sequence.num_prompt) - sequence.num_cached,
+        num_prompt_computed=sequence.num_prompt_processed - sequence.num_cached,
     )

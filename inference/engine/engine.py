@@ -84,9 +84,13 @@ class Engine:
             self._roster.finish(sequence, FinishReason.CANCELLED)
 
     def fail_all(self, code: ErrorCode, message: str) -> None:
-        """End every sequence badly, with an invitation to try again."""
+        """End every sequence badly, with an invitation to try again.
+
+        What failed may have left slots half changed: nothing that they hold is trusted any more.
+        """
         for sequence in self._roster:
             self._roster.fail(sequence, code, message, is_retryable=True)
+        self._seats.empty()
 
     def step(self) -> None:
         """Move every sequence on and tell what happened."""

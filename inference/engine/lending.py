@@ -91,8 +91,8 @@ class Lender:
         """Give a slot back, its cells usable for others or dropped."""
         num_computed = self._cache.num_computed(slot)
         num_kept = self._cache.release(slot, keeps_cells=keeps_cells)
-        if num_kept == num_computed:
-            return
+        if num_kept and num_kept == num_computed:
+            return  # where nothing stays, the backend may have more: a part of a call that failed
         if self._backend.keep_prefix(slot, num_kept) != num_kept:
             self._cache.clear(slot)
 
@@ -106,9 +106,13 @@ class Lender:
             if slot is None:
                 return False
             self._save(slot, 0)
-            self._backend.keep_prefix(slot, 0)
-            self._cache.clear(slot)
+            self.empty(slot)
         return True
+
+    def empty(self, slot: int) -> None:
+        """Drop what a slot holds that does not compute."""
+        self._backend.keep_prefix(slot, 0)
+        self._cache.clear(slot)
 
     def _find(self, sequence: Sequence, scope: Scope | None) -> Match:
         """Find what may be lent to a sequence; nothing where it needs rows of its whole prompt."""

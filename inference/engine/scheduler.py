@@ -31,8 +31,8 @@ class Scheduler:
         self._slice_cost = slice_cost or SliceCost()
         self._budget = profile.max_step_tokens
         self._max_rows = profile.max_step_rows
-        self._chunk = min(profile.prefill_chunk, self._budget)
         self._cut = profile.prefill_cut
+        self._chunk = max(self._cut, min(profile.prefill_chunk, self._budget))
         self._max_together = max_together or profile.num_slots
         self._is_unified = profile.is_kv_unified
 
@@ -49,7 +49,7 @@ class Scheduler:
         room = self._budget if num_cells is None else min(self._budget, num_cells)
         if len(decoding) > room:
             return StepPlan(victim=choose_victim(running))
-        pieces = self._decode(decoding, min(room, self._max_rows))
+        pieces = self._decode(decoding, self._room_to_decode(prompts, room))
         row_room = self._max_rows
         if not self._cut:  # else prompts have calls of their own, which hold as much as any
             room -= sum(piece.num_cells for piece in pieces)
@@ -66,6 +66,14 @@ class Scheduler:
             num_prefill_cells=sum(piece.num_attended for piece in slices),
         )
 
+    def _room_to_decode(self, prompts: list[Sequence], room: int) -> int:
+        """Tell how many tokens guesses may fill up, without taking what prompts would get."""
+        if not prompts:
+            return min(room, self._max_rows)
+        wanted = sum(sequence.num_left_of_prompt for sequence in prompts)
+        kept = min(self._chunk_beside(prompts), wanted)
+        return min(room - kept, self._max_rows - len(prompts))
+
     def _chunk_beside(self, prompts: list[Sequence]) -> int:
         """Tell how many tokens of prompts a step may hold in which others decode."""
         if self._cut:
@@ -74,8 +82,8 @@ class Scheduler:
         return self._slice_cost.shorten(self._chunk, deepest)
 
     def _decode(self, decoding: list[Sequence], room: int) -> list[Piece]:
-        """Give each its next token; guesses share the room that this leaves."""
-        room -= len(decoding)
+        """Give each its next token; guesses share the room that this leaves, if any."""
+        room = max(0, room - len(decoding))
         pieces = []
         for sequence in decoding:
             drafts = sequence.drafts[:room] if sequence.drafts else ()
@@ -89,7 +97,8 @@ class Scheduler:
         So a short prompt need not wait for a long one, and no stream of short ones can stop it.
         """
         first, others = prompts[0], sorted(prompts[1:], key=_by_rest)
-        half = self._slice(first, (room + 1) // 2 if others else room, row_room)
+        share = 2 if others else 1
+        half = self._slice(first, max(self._cut, -(-room // share)), -(-row_room // share))
         num_tokens, num_rows = (half.num_tokens, half.num_rows) if half else (0, 0)
         slices = []
         for sequence in others:
@@ -111,10 +120,12 @@ class Scheduler:
     def _length(self, sequence: Sequence, room: int, row_room: int) -> int:
         """Tell how much of a prompt the next piece may hold."""
         if sequence.wants_prompt_rows:
-            room = min(room, row_room)
+            room = min(room, self._max_rows if self._cut else row_room)
         rest = sequence.num_left_of_prompt
         if not self._cut:
-            return min(rest, room)
+            length = min(rest, room)
+            # llama.cpp ends the process over a row too many; its last token can wait for one.
+            return length - (row_room <= 0 < length and sequence.num_rows(length) > 0)
         to_cut = min(rest, self._cut - sequence.num_computed % self._cut)
         return to_cut if to_cut <= room else 0
 

@@ -67,6 +67,11 @@ class Seats:
         if not self._cache.is_split:
             self._lender.make_room(num_cells)
 
+    def empty(self) -> None:
+        """Drop what all slots hold; nobody may be seated."""
+        for slot in range(len(self._slots)):
+            self._lender.empty(slot)
+
     def unseat(self, sequence: Sequence, *, keeps_cells: bool) -> None:
         """Have a running sequence wait again, first in line."""
         self._seated.remove(sequence)

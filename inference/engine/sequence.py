@@ -96,6 +96,13 @@ class Sequence:
         return self._reasoning.num_tokens if self._reasoning is not None else 0
 
     @property
+    def num_prompt_processed(self) -> int:
+        """How much of the prompt was taken in, whatever had to make room since."""
+        if self.num_generated:
+            return self.num_prompt
+        return min(max(self.num_computed, self.num_cached), self.num_prompt)
+
+    @property
     def num_pending(self) -> int:
         """How many tokens wait to be computed."""
         return len(self.tokens) - self.num_computed
@@ -138,13 +145,17 @@ class Sequence:
         self.state = SequenceState.RUNNING
         if self.started_at:
             return False
-        self.num_cached, self.started_at = num_cached, now
+        # What an earlier attempt told may be there too, but is no part of the prompt.
+        self.num_cached, self.started_at = min(num_cached, self.num_prompt), now
         return True
 
     def rewind(self, num_computed: int = 0) -> None:
-        """Compute again all but the first tokens; those that were sampled come in slices too."""
+        """Compute again all but the first tokens; those that were sampled come in slices too.
+
+        But for those that the sampler must yet draw again, one by one.
+        """
         self.num_computed = num_computed
-        self.num_prefill = len(self.tokens)
+        self.num_prefill = len(self.tokens) - (len(self.job.emitted_tokens) - self.num_redrawn)
         self.drafts = ()
 
     def shift(self, num_keep: int, num_drop: int) -> None:
@@ -153,6 +164,7 @@ class Sequence:
         self.num_dropped += num_drop
         self.num_computed -= num_drop
         self.num_prefill -= num_drop
+        self.pause_at = 0
 
     def spell(self, token: int, model: Model) -> bytes:
         """Give what a token adds to the text: a control token something only where preserved."""
@@ -165,7 +177,10 @@ class Sequence:
         self.num_generated += 1
         if logprob is not None:
             self.unsent_logprobs.append(logprob)
-        text = self.stops.push(self.detokenizer.push(data)) if data else ""
+        text = self.detokenizer.push(data) if data else ""
+        # A text that is asked to be longer yet may go on behind a stop string.
+        if text and self.num_generated > self.job.min_tokens:
+            text = self.stops.push(text)
         if text and self.indent is not None:
             text = self.indent.push(text)
         if self._reasoning is not None:
@@ -201,13 +216,12 @@ class Sequence:
 
     def describe(self) -> SlotStats:
         """Tell where the sequence stands, without any text."""
-        is_past_prompt = self.num_generated > 0
         return SlotStats(
             id=self.slot,
             job=self.job.id,
             owner=self.job.owner,
             num_prompt_tokens=self.num_prompt,
-            num_prompt_processed=self.num_prompt if is_past_prompt else self.num_computed,
+            num_prompt_processed=self.num_prompt_processed,
             num_cached_tokens=self.num_cached,
             num_decoded=self.num_generated,
             num_remaining=self.limit - self.num_generated,

@@ -94,7 +94,8 @@ class RuntimeProfile(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def max_step_tokens(self) -> int:
         """How many tokens one step may hold: every slot can always decode one."""
-        return max(self.step_token_budget, self.num_slots)
+        fewest = max(self.num_slots, 2 if self.is_deterministic else 1)  # or no cut would fit
+        return max(self.step_token_budget, fewest)
 
     @property
     def max_step_rows(self) -> int:

@@ -207,6 +207,43 @@ def test_what_a_context_shift_moved_is_not_reused() -> None:
     cache.check_integrity()
 
 
+def test_a_context_shift_breaks_its_promise_and_nobody_waits_for_ever() -> None:
+    cache = make_cache()
+    cache.lease(0)
+    cache.assign(0, "a", list(LONG), num_promised=80)
+    cache.advance(0, 40)
+    cache.lease(1)
+    match = cache.find_prefix(1, "a", [*LONG[:80], 7])
+    cache.advance(0, 100)
+    cache.shift(0, 1, 60)
+    assert not cache.is_catching_up(match, is_awaited=True)
+
+
+def test_a_context_that_has_shifted_pauses_no_more() -> None:
+    """It comes by the same number of tokens again, but they are others."""
+    cache = make_cache(rules=ReuseRules(window=0))
+    cache.lease(0)
+    cache.assign(0, "a", list(LONG), num_promised=80, pause_at=60)
+    cache.advance(0, 60)
+    assert cache.is_pausing(0)
+    cache.advance(0, 100)
+    cache.shift(0, 1, 50)
+    cache.advance(0, 60)
+    assert not cache.is_pausing(0)
+
+
+def test_what_lies_where_nobody_computes_yet_makes_room_last() -> None:
+    cache = make_cache(("a", LONG), ("b", LONG))
+    cache.lease(0)
+    assert cache.num_available_cells == cache.num_total_cells
+    assert cache.find_coldest() == 1
+    cache.clear(1)
+    assert cache.find_coldest() == 0
+    cache.clear(0)
+    assert cache.num_cells == cache.release(0, keeps_cells=True) == 0
+    cache.check_integrity()
+
+
 @pytest.mark.parametrize(("window", "num_tokens"), [(None, 70), (0, 0), (40, 0), (100, 70)])
 def test_a_copy_that_would_not_be_complete_is_not_made(window: int | None, num_tokens: int) -> None:
     cache = make_cache(("a", LONG), rules=ReuseRules(window=window))

@@ -160,6 +160,19 @@ def test_a_cancelled_or_late_job_gives_its_place_back() -> None:
     assert isinstance(bench.of("next")[-1], Done)
 
 
+def test_a_bug_keeps_no_places_of_inputs() -> None:
+    bench = Bench(can_split=True, fails_for=lambda tokens: 1 // (13 not in tokens) < 0)
+    for _ in range(bench.embedder.max_batch_inputs):
+        bench.batcher.add(make_embedding_job("bad", [(13,), (3,) * 300]))
+        with pytest.raises(ZeroDivisionError):
+            bench.batcher.step(100)
+        bench.batcher.fail_all(ErrorCode.ENGINE_FAILED, "The engine failed.")
+        bench.batcher.check_integrity()
+    bench.batcher.add(make_embedding_job("next", [(3,) * 512]))
+    bench.run()
+    assert isinstance(bench.of("next")[-1], Done)
+
+
 @pytest.mark.parametrize("can_split", [False, True])
 @pytest.mark.parametrize("seed", range(10))
 def test_random_jobs_faults_and_cancels_leave_every_other_job_right(

@@ -89,3 +89,9 @@ def test_a_shared_cache_computes_what_moved_anew() -> None:
     job = make_job(max_tokens=100)
     alone = Bench(context_length=40, is_context_shifting=True).answer(job)
     assert bench.answer(job).token_ids == alone.token_ids
+
+
+def test_a_shifted_context_has_computed_its_prompt_all_the_same() -> None:
+    bench = Bench(context_length=32, is_context_shifting=True)
+    done = bench.answer(make_job(prompt="x" * 30, max_tokens=9)).done
+    assert done.timings.num_prompt_computed == done.num_prompt_tokens == 30

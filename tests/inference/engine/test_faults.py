@@ -54,6 +54,29 @@ def test_a_call_that_fails_once_costs_nobody_anything(
     check_answers(bench)
 
 
+def test_what_a_bug_left_half_changed_is_lent_to_nobody() -> None:
+    """A slot may have other tokens by then than the cache believes."""
+    bench, prompt = Bench(num_slots=2), "a prompt of more than a few letters"
+    bench.answer(make_job("other", "another beginning that has its slot", salt="b"))
+    bench.answer(make_job("first", prompt))
+    copy = bench.backend.copy_prefix
+
+    def copy_and_break(source: int, target: int, num_tokens: int) -> int:
+        copy(source, target, num_tokens)
+        raise ZeroDivisionError
+
+    bench.backend.copy_prefix = copy_and_break  # type: ignore[method-assign]
+    for job_id in ("second", "third"):
+        bench.add(make_job(job_id, prompt))
+    with pytest.raises(ZeroDivisionError):
+        bench.step()
+    bench.engine.fail_all(ErrorCode.ENGINE_FAILED, "The engine failed.")
+    bench.backend.copy_prefix = copy  # type: ignore[method-assign]
+    for salt in ("b", "salt"):
+        job = make_job(f"again {salt}", "another beginning that has its slot", salt=salt)
+        assert bench.answer(job).text == Bench().answer(job).text
+
+
 @pytest.mark.parametrize("when", [1, 4])
 def test_a_model_that_cannot_step_back_computes_again(when: int) -> None:
     bench = FlakyBench(state_window=0)

@@ -57,6 +57,19 @@ def test_cells_that_nobody_uses_are_dropped_before_anybody_waits() -> None:
     assert bench.answer(new).text == Bench().answer(new).text
 
 
+def test_what_lies_in_the_slot_of_one_who_waits_makes_room_too() -> None:
+    """Who waits for another's beginning has not begun, and keeps no cells from it."""
+    bench = make_bench(220, num_slots=2, context_length=220, prefix_host_bytes=0)
+    bench.add(make_job("short", "x", max_tokens=9))
+    bench.answer(make_job("old", "o" * 205, max_tokens=2))
+    shared = "a beginning of two, " * 3
+    bench.add(make_job("first", shared, max_tokens=90))
+    bench.add(make_job("second", shared + "second", max_tokens=2))
+    bench.run()
+    assert bench.outcome("first").done.num_completion_tokens == 90
+    assert bench.outcome("second").done.num_cached_tokens == len(shared)
+
+
 def test_answers_without_a_bound_share_the_cells_until_one_makes_room() -> None:
     bench = make_bench(560, num_slots=2, context_length=400)
     jobs = [make_job(name, name, max_tokens=None) for name in ("first", "second")]

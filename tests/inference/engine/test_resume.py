@@ -90,10 +90,12 @@ def test_what_another_machine_told_stays_true(caplog: pytest.LogCaptureFixture) 
     assert bench.backend.num_open_samplers == 0
 
 
+@pytest.mark.parametrize("can_shift", [False, True])
 @pytest.mark.parametrize("is_deterministic", [False, True])
-def test_a_shifted_context_can_be_continued(is_deterministic: bool) -> None:
+def test_a_shifted_context_can_be_continued(is_deterministic: bool, can_shift: bool) -> None:
     fields: dict[str, Any] = {
         "context_length": 32,
+        "can_shift": can_shift,
         "is_context_shifting": True,
         "is_deterministic": is_deterministic,
     }
@@ -111,5 +113,6 @@ def test_resumed_jobs_share_prefixes_like_others() -> None:
     whole = bench.answer(job)
     _, again = resume(whole, job, 20)
     rest = bench.answer(msgspec.structs.replace(again, id="again"))
-    assert rest.done.num_cached_tokens > len(job.prompt_tokens)
+    assert rest.done.num_cached_tokens == len(job.prompt_tokens)
+    assert rest.done.timings.num_prompt_computed == 0
     assert rest.done.finish_reason is FinishReason.LENGTH

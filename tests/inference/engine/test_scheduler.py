@@ -119,6 +119,37 @@ def test_guesses_share_what_the_tokens_leave_and_want_a_row_each() -> None:
     assert (second.drafts, second.num_rows) == ((1,), 2)
 
 
+def test_guesses_leave_prompts_their_slice() -> None:
+    sequences = [make_sequence(slot, 5, decoding=True) for slot in range(3)]
+    for sequence in sequences:
+        sequence.drafts = (1,) * 40
+    profile = msgspec.structs.replace(PROFILE, step_token_budget=50)
+    plan = Scheduler(profile).schedule([*sequences, make_sequence(3, 500)])
+    assert plan.num_prefill_tokens == profile.prefill_chunk
+    assert sum(piece.num_cells for piece in plan.pieces) == profile.step_token_budget
+
+
+def test_no_call_has_a_row_too_many() -> None:
+    """llama.cpp ends the process over one: here the last token of a prompt waits for the next."""
+    profile = msgspec.structs.replace(PROFILE, num_draft_tokens=1)
+    judged = make_sequence(1, 60, num_prompt_logprobs=1)
+    running = [make_sequence(0, 5), judged, make_sequence(2, 60)]
+    plan = Scheduler(profile).schedule(running)
+    assert sum(piece.num_rows for piece in plan.pieces) <= profile.max_step_rows
+    assert plan_sizes(Scheduler(profile), running)[2] == 59
+
+
+def test_an_odd_budget_stops_no_prompt_of_a_deterministic_deployment() -> None:
+    profile = RuntimeProfile(
+        num_slots=4, step_token_budget=8, prefill_chunk=1, is_deterministic=True
+    )
+    first = make_sequence(0, 40)
+    for _ in range(40 // profile.prefill_cut):
+        decoding = make_sequence(2, 5, decoding=True)
+        carry_out(Scheduler(profile).schedule([decoding, first, make_sequence(1, 2)]))
+    assert first.is_decoding
+
+
 def test_rows_of_a_prompt_are_bounded() -> None:
     sequence = make_sequence(0, 90, num_prompt_logprobs=1)
     profile = RuntimeProfile(num_slots=1, num_draft_tokens=0, step_token_budget=100)
@@ -213,14 +244,16 @@ def test_random_plans_keep_the_invariants_and_end(is_deterministic: bool) -> Non
     for _ in range(100):
         profile = RuntimeProfile(
             num_slots=4,
-            step_token_budget=draw.randint(4, 40),
-            prefill_chunk=draw.randint(1, 40),
+            step_token_budget=draw.choice([draw.randint(4, 40), 90]),
+            prefill_chunk=draw.randint(1, 90),
+            num_draft_tokens=draw.choice([1, 16]),
             is_deterministic=is_deterministic,
+            is_kv_unified=not is_deterministic and draw.random() < 0.5,
         )
         running = [
             make_sequence(
                 slot,
-                draw.randint(1, 60),
+                draw.randint(1, 120),
                 decoding=draw.random() < 0.4,
                 num_prompt_logprobs=draw.choice([None, None, 1]),
             )
@@ -264,6 +297,10 @@ def check_plan(plan: StepPlan, running: list[Sequence], profile: RuntimeProfile)
     assert prefill == plan.num_prefill_tokens
     if decoding:
         assert prefill <= max(profile.prefill_chunk, profile.prefill_cut)
+    if decoding and not any(sequence.wants_prompt_rows for sequence in running):
+        left = sum(one.num_left_of_prompt for one in running if not one.is_decoding)
+        room = min(profile.prefill_chunk, profile.step_token_budget - len(decoding))
+        assert profile.is_deterministic or prefill >= min(left, room), "guesses take from prompts"
 
 
 def check_piece(piece: Piece) -> None:

@@ -5,9 +5,10 @@ import random
 import pytest
 
 from inference.engine.plan import StepPlan
+from inference.engine.scheduler import Scheduler
 from inference.engine.slice_cost import SHORTEST_SLICE, SliceCost
 from inference.protocol.replicas import RuntimeProfile
-from tests.inference.engine.test_scheduler import Scheduler, make_sequence, plan_sizes
+from tests.inference.engine.test_scheduler import make_sequence, plan_sizes
 
 
 def learned(cell_share: float, num_steps: int = 40, *, noise: float = 0.0) -> SliceCost:
