@@ -277,6 +277,22 @@ def test_min_tokens_delays_the_end() -> None:
     assert bench.answer(make_job(max_tokens=50, min_tokens=6)).done.num_completion_tokens == 7
 
 
+@pytest.mark.parametrize(
+    ("num_min", "text"),
+    [(0, "a"), (1, "a"), (2, "a.b"), (3, "a.b"), (4, "a.b.c"), (5, "a.b.c")],
+)
+def test_stop_strings_do_not_count_before_there_are_min_tokens(num_min: int, text: str) -> None:
+    bench = Bench(next_token=say("a.b.c", 5))
+    outcome = bench.answer(make_job(max_tokens=50, min_tokens=num_min, stop=(".",)))
+    assert outcome.text == text
+    assert outcome.done.num_completion_tokens >= num_min
+
+
+def test_a_stop_string_that_begins_too_early_does_not_count() -> None:
+    bench = Bench(next_token=say("aENDbEND", 5))
+    assert bench.answer(make_job(max_tokens=50, min_tokens=2, stop=("END",))).text == "aENDb"
+
+
 def test_logprobs_pair_with_tokens_and_spell_the_text() -> None:
     bench = Bench(next_token=say("hi", 5))
     outcome = bench.answer(make_job(max_tokens=9, num_logprobs=2))
