@@ -50,11 +50,6 @@ def drop_records(redis: SyncRedis, entries: list[str]) -> None:
         redis.xdel(USAGE, *entries)
 
 
-def count_records(redis: SyncRedis) -> int:
-    """Count the records that wait."""
-    return int(redis.xlen(USAGE))
-
-
 def _read_record(entry: str, fields: dict[bytes, bytes]) -> UsageRecord:
     def text(name: bytes) -> str:
         return fields[name].decode(errors="replace")

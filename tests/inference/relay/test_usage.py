@@ -11,7 +11,7 @@ from inference.relay import keys
 from inference.relay.reaper import ReplicaEnd, reap, sweep
 from inference.relay.registry import ReplicaRegistry
 from inference.relay.scripts import script
-from inference.relay.usage import count_records, drop_records, read_records
+from inference.relay.usage import drop_records, read_records
 from inference.relay.waiting import WaitingSet
 from inference.relay.writer import EventWriter
 from tests.inference.relay.fakes import DONE, make_job, make_status, make_token
@@ -69,21 +69,21 @@ async def test_a_record_stays_until_it_is_dropped(client, job, jobs):
     record = only_record(client)
     assert only_record(client) == record
     drop_records(client, [record.entry])
-    assert count_records(client) == 0
+    assert client.xlen(keys.USAGE) == 0
 
 
 async def test_a_repeated_last_event_leaves_no_second_record(client, job, jobs):
     jobs.take("chat-1")
     tell(client, job, DONE)
     tell(client, job, DONE)
-    assert count_records(client) == 1
+    assert client.xlen(keys.USAGE) == 1
 
 
 async def test_a_job_without_a_bill_leaves_none(client, gateway, job, jobs):
     other = make_job()
     await gateway.submit(other, max_queue=8)
     await gateway.cancel([other.id], is_abandoned=True)
-    assert count_records(client) == 0
+    assert client.xlen(keys.USAGE) == 0
 
 
 async def test_a_job_that_never_ran_used_nothing(client, gateway, job):
@@ -119,7 +119,7 @@ async def test_a_job_goes_on_elsewhere_and_is_recorded_once(client, job, jobs):
     jobs.take("chat-1")
     tell(client, job, Started(0, 0), make_token(1))
     reap(client, "chat-1", ReplicaEnd.KILLED)
-    assert count_records(client) == 0
+    assert client.xlen(keys.USAGE) == 0
     ReplicaRegistry(client).beat(make_status("chat-2", node="there"))
     jobs.take("chat-2")
     tell(client, job, make_token(2), Done(FinishReason.EOS, 4, 0, 2), attempt=2, first_seq=3)
@@ -134,7 +134,7 @@ async def test_whoever_leaves_in_the_middle_has_used_what_was_made_till_then(
     jobs.take("chat-1")
     tell(client, job, Started(0, 0), *map(make_token, range(10)))
     await gateway.cancel([job.id], is_abandoned=is_abandoned)
-    assert count_records(client) == 0
+    assert client.xlen(keys.USAGE) == 0
     tell(client, job, Done(FinishReason.CANCELLED, 4, 0, 11), first_seq=12)
     record = only_record(client)
     assert (record.num_prompt_tokens, record.num_completion_tokens) == (4, 11)

@@ -9,7 +9,8 @@ import pytest
 from django.db import OperationalError
 from django.db.models import Sum
 
-from inference.relay.usage import count_records, read_records
+from inference.relay.keys import USAGE
+from inference.relay.usage import read_records
 from llamero.usage import ledger
 from llamero.usage.ledger import move_records, write_records
 from llamero.usage.models import JobText, LedgerRow, ModelPrice, UsageHour
@@ -40,7 +41,7 @@ def test_a_record_becomes_a_row_and_is_dropped(redis):
     assert (row.num_prompt_tokens, row.num_cached_tokens, row.num_completion_tokens) == (10, 4, 5)
     assert (row.ttft_ms, row.duration_ms, row.finish_reason) == (500, 2000, "eos")
     assert row.cost is None
-    assert count_records(redis) == 0
+    assert redis.xlen(USAGE) == 0
 
 
 def test_rows_keep_the_names_of_those_who_are_gone(redis, admin_user):
@@ -66,7 +67,7 @@ def test_a_writer_that_dies_between_two_steps_leaves_each_row_once(redis, monkey
     move_records(redis)
     assert LedgerRow.objects.count() == 4
     assert count_jobs() == 4
-    assert count_records(redis) == 0
+    assert redis.xlen(USAGE) == 0
 
 
 def test_a_batch_that_two_write_counts_once(redis):
@@ -98,7 +99,7 @@ def test_records_wait_for_a_database_that_is_away(redis, monkeypatch):
         patch.setattr(ledger, "find_known", refuse)
         with pytest.raises(OperationalError):
             move_records(redis)
-    assert count_records(redis) == 1
+    assert redis.xlen(USAGE) == 1
     move_records(redis)
     assert LedgerRow.objects.count() == 1
 
