@@ -77,14 +77,28 @@ class Candidates:
             ids = _within(row, cut)
         if ids is None:
             return self.fill(row)
-        self._ids[: len(ids)] = ids
-        self._logits[: len(ids)] = row[ids]
-        self._reset(len(ids))
+        self.keep(ids.astype(np.int32), row[ids])
         return True
 
     def apply(self, sampler: int) -> None:
         """Let a native sampler work on what is left."""
         native.sampler_apply(sampler, self._address)
+
+    def likeliest(self, count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Give so many tokens, or all there are, best first, and their logits."""
+        left = self._left()
+        logits = left["logit"]
+        if len(left) > count:
+            left = left[np.argpartition(-logits, count)[:count]]
+            logits = left["logit"]
+        order = np.argsort(-logits, kind="stable")
+        return left["id"][order], logits[order]
+
+    def keep(self, ids: NDArray[np.int32], logits: NDArray[np.float32]) -> None:
+        """Leave over these tokens alone."""
+        self._ids[: len(ids)] = ids
+        self._logits[: len(ids)] = logits
+        self._reset(len(ids))
 
     def drop_unlikely(self) -> bool:
         """Leave out what has no measurable chance; tells whether anything is left.

@@ -10,6 +10,7 @@ from inference.backend import native
 from inference.backend.base import Row
 from inference.backend.candidates import Candidates, Cut
 from inference.backend.draws import CHANCE, Draws
+from inference.backend.infill_sampler import InfillSampler
 from inference.backend.native_samplers import (
     NativeSamplers,
     chain_of,
@@ -25,13 +26,15 @@ _ROUNDING = 1e-3
 _PENALTIES = frozenset({"penalties", "dry"})
 _REMEMBERING = _PENALTIES | {"adaptive_p"}
 _TAKING_LOGARITHMS = frozenset({"typ_p", "mirostat"})
+_ALONE = frozenset({"xtc", "infill"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """Samplers that act in one go: always, or with a chance; some on what is likely only."""
 
-    address: int
+    address: int = 0
+    infill: InfillSampler | None = None
     chance: float = 1.0
     is_for_likely: bool = False
     is_remembering: bool = False
@@ -75,7 +78,10 @@ class Chain:
                 continue
             if part.is_for_likely and not candidates.drop_unlikely():
                 return -1
-            candidates.apply(part.address)
+            if part.infill:
+                part.infill.narrow(candidates, row)
+            else:
+                candidates.apply(part.address)
         if self._selector:
             return candidates.selected()
         if self._is_greedy:
@@ -98,7 +104,8 @@ class Chain:
         """Give the native memory back; idempotent."""
         parts, self._parts = self._parts, ()
         for part in parts:
-            native.sampler_free(part.address)
+            if part.address:
+                native.sampler_free(part.address)
 
 
 class _Touched:
@@ -138,17 +145,20 @@ def _open_parts(
     """Make the samplers, joined where nothing has to happen between them."""
     groups: list[list[str]] = []
     for name in (*effective_samplers(params), *filter(None, (selector,))):
-        if not groups or name == "xtc" or groups[-1][-1] == "xtc" or name in _TAKING_LOGARITHMS:
+        if not groups or name in _ALONE | _TAKING_LOGARITHMS or groups[-1][-1] in _ALONE:
             groups.append([])
         groups[-1].append(name)
-    return tuple(
-        _Part(
-            address=chain_of([samplers.open(name, params) for name in names]),
-            chance=params.xtc_probability if "xtc" in names else 1.0,
-            is_for_likely=names[0] in _TAKING_LOGARITHMS,
-            is_remembering=not _REMEMBERING.isdisjoint(names),
-        )
-        for names in groups
+    return tuple(_open_part(samplers, params, names) for names in groups)
+
+
+def _open_part(samplers: NativeSamplers, params: SamplingParams, names: list[str]) -> _Part:
+    if "infill" in names:
+        return _Part(infill=samplers.open_infill())
+    return _Part(
+        address=chain_of([samplers.open(name, params) for name in names]),
+        chance=params.xtc_probability if "xtc" in names else 1.0,
+        is_for_likely=names[0] in _TAKING_LOGARITHMS,
+        is_remembering=not _REMEMBERING.isdisjoint(names),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import llama_cpp
 
 from inference.backend import native
+from inference.backend.infill_sampler import InfillSampler
 from inference.backend.llama_model import LlamaModel
 from inference.protocol.sampling import NUM_SEEDS, SamplingParams
 
@@ -17,6 +18,7 @@ _MIROSTAT_M = 100
 _NUM_DRY_TEMPLATES = 8
 # Dividing by less could leave the range of a float.
 _COLDEST = 1e-5
+_MAY_DROP_THE_BEST = frozenset({"xtc", "typ_p", "infill"})
 
 
 def is_greedy(params: SamplingParams) -> bool:
@@ -30,7 +32,7 @@ def effective_samplers(params: SamplingParams) -> tuple[str, ...]:
     if params.mirostat and not is_greedy(params):
         names = ("penalties", "dry", "temperature")
     names = tuple(name for name in names if name in _EFFECTS and _EFFECTS[name](params))
-    if not is_greedy(params) or "xtc" in names or "typ_p" in names:
+    if not is_greedy(params) or not _MAY_DROP_THE_BEST.isdisjoint(names):
         return names
     # Whatever only cuts off a tail never cuts off the best token.
     return tuple(name for name in names if name in ("penalties", "dry"))
@@ -60,6 +62,10 @@ class NativeSamplers:
         if name == "dry":
             return self._open_dry(params)
         return _BUILDERS[name](self._model, params)
+
+    def open_infill(self) -> InfillSampler:
+        """Make the one that llama.cpp has too, but not safely."""
+        return InfillSampler(self._model)
 
     def close(self) -> None:
         """Free what is kept for later; idempotent."""
@@ -195,6 +201,7 @@ _EFFECTS: dict[str, Callable[[SamplingParams], bool]] = {
     "min_p": lambda params: params.min_p > 0,
     "xtc": lambda params: params.xtc_probability > 0 and params.xtc_threshold <= 0.5,
     "temperature": lambda params: not is_greedy(params),
+    "infill": lambda params: True,
 }
 _BUILDERS: dict[str, Callable[[LlamaModel, SamplingParams], Any]] = {
     "penalties": _penalties,

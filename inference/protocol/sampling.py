@@ -13,6 +13,7 @@ SAMPLER_LETTERS = {
     "x": "xtc",
     "e": "penalties",
     "a": "adaptive_p",
+    "i": "infill",
 }
 """The samplers whose order a request may choose, and llama-server's letter for each."""
 MAX_SAMPLERS = 32

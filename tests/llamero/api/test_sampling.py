@@ -66,6 +66,8 @@ async def test_every_field_is_in_effect_and_told(dispatcher: FakeDispatcher) -> 
             {"samplers": ["typical_p", "typ-p", "temp", "XTC"]},
             ("typ_p", "typ_p", "temperature", "xtc"),
         ),
+        ({"samplers": ["top_k", "top_p", "infill"]}, ("top_k", "top_p", "infill")),
+        ({"samplers": "kpi"}, ("top_k", "top_p", "infill")),
         ({"samplers": []}, ()),
         ({"samplers": "", "adaptive_target": 0.1}, ("adaptive_p",)),
         ({"samplers": "ak", "adaptive_target": 0.1}, ("adaptive_p", "top_k")),
@@ -82,8 +84,8 @@ async def test_the_order_may_be_names_or_letters(
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        ({"samplers": ["infill"]}, "samplers"),
-        ({"samplers": "i"}, "samplers"),
+        ({"samplers": ["warmth"]}, "samplers"),
+        ({"samplers": "w"}, "samplers"),
         ({"samplers": [5]}, "samplers"),
         ({"samplers": [["top_k"]]}, "samplers"),
         ({"samplers": "k" * 33}, "samplers"),

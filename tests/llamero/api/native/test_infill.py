@@ -64,6 +64,27 @@ async def test_control_tokens_in_code_are_text(dispatcher: FakeDispatcher) -> No
     assert not any(question.parse_special for question in dispatcher.questions[:1])
 
 
+async def test_the_requests_of_editors_are_answered(dispatcher: FakeDispatcher) -> None:
+    dispatcher.model_facts = facts_with(FULL)
+    limits = {"cache_prompt": True, "t_max_prompt_ms": 500, "t_max_predict_ms": 1500}
+    extra = {"input_extra": [{"filename": "h", "text": "H", "time": [1, 2]}]}
+    warming = {"n_predict": 0, "temperature": 0.0, "samplers": [], "response_fields": [""]}
+    assert (await post(URL, GAP | limits | extra | warming)).json() == {}
+    asked = {
+        "id_slot": 0,
+        "n_predict": 16,
+        "n_indent": 0,
+        "top_k": 40,
+        "top_p": 0.99,
+        "samplers": ["top_k", "top_p", "infill"],
+        "stream": False,
+        "response_fields": ["content", "timings/prompt_n", "truncated", "tokens_cached"],
+    }
+    document = (await post(URL, GAP | limits | extra | asked)).json()
+    assert list(document) == asked["response_fields"]
+    assert dispatcher.jobs[1].sampling.samplers == ("top_k", "top_p", "infill")
+
+
 async def test_it_streams_too(dispatcher: FakeDispatcher) -> None:
     dispatcher.model_facts = facts_with(PLAIN)
     frames = (await post(URL, GAP | {"stream": True})).chunks
