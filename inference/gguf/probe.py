@@ -26,13 +26,18 @@ TEXTS = (
     "\x00\x01\x7f\ufffd",
     "<|im_start|>",
 )
+# ggml's number for a line about an error, which the bindings do not name.
+_ERROR = 4
 _errors: list[str] = []
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _keep_errors(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
-    if level == llama_cpp.GGML_LOG_LEVEL_ERROR and len(_errors) < 8:
-        _errors.append(text.decode(errors="replace").strip()[:300])
+    if level == _ERROR and len(_errors) < 8:
+        line = text.decode(errors="replace").strip()
+        # Before the first colon stands the name of a function of llama.cpp's.
+        words = line.partition(": ")[2] or line
+        _errors.append("".join(one if one.isprintable() else "?" for one in words[:300]))
 
 
 def main(arguments: list[str]) -> int:
