@@ -230,69 +230,6 @@ def test_a_deadline_keeps_partial_text_and_fails_what_has_none() -> None:
     assert bench.outcome("waiting").failed.code == ErrorCode.DEADLINE_EXCEEDED
 
 
-def test_a_stop_string_over_several_tokens_never_shows() -> None:
-    bench = Bench(next_token=say("abc END def", 5))
-    outcome = bench.answer(make_job(max_tokens=32, stop=("END",)))
-    assert outcome.text == "abc "
-    assert outcome.done.finish_reason is FinishReason.STOP
-    assert outcome.done.stop_word == "END"
-    assert outcome.done.num_completion_tokens == 7
-
-
-def test_text_held_for_a_stop_string_comes_at_the_end() -> None:
-    for max_tokens in (9, 32):
-        bench = Bench(next_token=say("total: EN", 5))
-        assert bench.answer(make_job(max_tokens=max_tokens, stop=("END",))).text == "total: EN"
-
-
-def test_a_stop_string_in_the_prompt_does_not_stop() -> None:
-    assert Bench().answer(make_job(prompt="a STOP b", stop=("STOP",))).done.stop_word == ""
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_a_limit_inside_a_character_drops_its_bytes(stream: bool) -> None:
-    answer = "🧑‍🚀é"
-    texts = []
-    for limit in range(1, len(answer.encode()) + 1):
-        bench = Bench(next_token=say(answer, 5))
-        outcome = bench.answer(make_job(max_tokens=limit, stream=stream))
-        texts.append(outcome.text)
-        assert outcome.text == answer.encode()[:limit].decode("utf-8", "ignore")
-        assert outcome.done.num_completion_tokens == limit
-    assert texts[-1] == answer
-
-
-def test_broken_bytes_become_replacement_characters_and_text_goes_on() -> None:
-    bench = Bench(next_token=say(b"\x80\xf0\xf0 then", 5))
-    assert bench.answer(make_job(max_tokens=50)).text == "\ufffd\ufffd\ufffd then"
-
-
-def test_ignore_eos_goes_on_to_the_limit() -> None:
-    bench = Bench(next_token=say("hi", 5))
-    assert bench.answer(make_job(max_tokens=7, ignore_eos=True)).done.num_completion_tokens == 7
-
-
-def test_min_tokens_delays_the_end() -> None:
-    bench = Bench(next_token=say("hi", 5))
-    assert bench.answer(make_job(max_tokens=50, min_tokens=6)).done.num_completion_tokens == 7
-
-
-@pytest.mark.parametrize(
-    ("num_min", "text"),
-    [(0, "a"), (1, "a"), (2, "a.b"), (3, "a.b"), (4, "a.b.c"), (5, "a.b.c")],
-)
-def test_stop_strings_do_not_count_before_there_are_min_tokens(num_min: int, text: str) -> None:
-    bench = Bench(next_token=say("a.b.c", 5))
-    outcome = bench.answer(make_job(max_tokens=50, min_tokens=num_min, stop=(".",)))
-    assert outcome.text == text
-    assert outcome.done.num_completion_tokens >= num_min
-
-
-def test_a_stop_string_that_begins_too_early_does_not_count() -> None:
-    bench = Bench(next_token=say("aENDbEND", 5))
-    assert bench.answer(make_job(max_tokens=50, min_tokens=2, stop=("END",))).text == "aENDb"
-
-
 def test_logprobs_pair_with_tokens_and_spell_the_text() -> None:
     bench = Bench(next_token=say("hi", 5))
     outcome = bench.answer(make_job(max_tokens=9, num_logprobs=2))
