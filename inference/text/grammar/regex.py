@@ -5,6 +5,7 @@ at the ends of the whole or of its alternatives. A lazy quantifier is a plain on
 match is the same.
 """
 
+from dataclasses import dataclass
 from typing import NoReturn
 
 from inference.text.grammar.nodes import (
@@ -33,8 +34,15 @@ _ASCII: Ranges = ((0x20, 0x7E),)
 _DIGITS: Ranges = ((0x30, 0x39),)
 _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _SPACE: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20))
+# Of ECMA's language; and all that some language takes for a space.
+_ECMA_SPACE: Ranges = (
+    *((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
+    *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
+)
+_ANY_SPACE: Ranges = (*_ECMA_SPACE, (0x1C, 0x1F), (0x85, 0x85), (0x180E, 0x180E), (0x200B, 0x200B))
 _LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
-_CLASSES = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
+_CLASSES = {"d": _DIGITS, "w": _WORD}
+_SET_NAMES = "dDsSwW"
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 
@@ -44,37 +52,57 @@ class BadPattern(ValueError):
 
 def parse_pattern(pattern: str) -> Node:
     """Give the tree of the texts in which a pattern is found; without anchors that is anywhere."""
-    return _Parser(pattern, PRINTABLE, _ASCII, (Repeat(Chars(PRINTABLE), 0, None),)).parse()
+    return _Parser(pattern, _Alphabet(PRINTABLE), (Repeat(Chars(PRINTABLE), 0, None),)).parse()
 
 
 def parse_exact_pattern(pattern: str) -> Node:
     """Give the same for judging texts instead of writing them: of all characters."""
-    return _Parser(pattern, UNICODE, UNICODE, (Repeat(Chars(UNICODE), 0, None),)).parse()
+    alphabet = _Alphabet(UNICODE, UNICODE, _ECMA_SPACE, _ECMA_SPACE)
+    return _Parser(pattern, alphabet, (Repeat(Chars(UNICODE), 0, None),)).parse()
 
 
 def parse_whole_pattern(pattern: str) -> Node:
     """Give the tree of the texts that a pattern matches from their beginning to their end."""
-    return _Parser(pattern, _PLAIN, _ASCII, ()).parse()
+    return _Parser(pattern, _Alphabet(_PLAIN), ()).parse()
 
 
 def parse_search_pattern(pattern: str) -> Node:
     """Give the tree of a pattern that is looked for in text, where any character may be."""
-    return _Parser(pattern, UNICODE, UNICODE, ()).parse()
+    return _Parser(pattern, _Alphabet(UNICODE, UNICODE, any_space=_SPACE), ()).parse()
+
+
+@dataclass(frozen=True, slots=True)
+class _Alphabet:
+    """Of which characters sets are that are named by what they lack.
+
+    Where they lack ``\\d`` or ``\\w``, they are of ``rest``: beyond ASCII languages differ in what
+    these are. ``\\s`` is ``space``, and ``\\S`` what is not of ``any_space``.
+    """
+
+    all: Ranges
+    rest: Ranges = _ASCII
+    space: Ranges = _SPACE
+    any_space: Ranges = _ANY_SPACE
+
+    def named(self, name: str, *, is_lacking: bool) -> Ranges:
+        """Give the set of an escape, to be added to a set or to be lacking from one."""
+        match name:
+            case "s":
+                return self.any_space if is_lacking else self.space
+            case "S":
+                return intersect(self.all, complement(self.any_space))
+        known = _CLASSES[name.lower()]
+        return known if name in _CLASSES else intersect(self.rest, complement(known))
 
 
 class _Parser:
-    """Reads a pattern.
+    """Reads a pattern. ``around`` is what may stand where a pattern is not anchored."""
 
-    Sets that are named by what they lack are taken from ``alphabet``; where they lack ``\\d``,
-    ``\\w`` or ``\\s``, from ``rest``: beyond ASCII languages differ in what these are.
-    ``around`` is what may stand where a pattern is not anchored.
-    """
-
-    def __init__(self, text: str, alphabet: Ranges, rest: Ranges, around: tuple[Node, ...]) -> None:
+    def __init__(self, text: str, alphabet: _Alphabet, around: tuple[Node, ...]) -> None:
         if len(text) > MAX_LENGTH:
             raise BadPattern(f"is longer than {MAX_LENGTH} characters")
         self._text, self._around = text, around
-        self._alphabet, self._rest = alphabet, rest
+        self._alphabet = alphabet
         self._at = 0
 
     def parse(self) -> Node:
@@ -115,7 +143,7 @@ class _Parser:
         if char == "[":
             return self._chars(self._class())
         if char == ".":
-            return Chars(intersect(self._alphabet, complement(_LINE_ENDS)))
+            return Chars(intersect(self._alphabet.all, complement(_LINE_ENDS)))
         if char == "\\":
             return self._chars(self._escape())
         if char in "^*+?{}]":
@@ -173,10 +201,10 @@ class _Parser:
     def _class(self) -> Ranges:
         is_negated = self._take("^")
         ranges: list[tuple[int, int]] = []
-        has_escape = False
+        names: set[str] = set()
         while not self._take("]"):
-            low, is_set = self._class_atom()
-            has_escape |= is_set
+            low, name = self._class_atom(is_negated)
+            names.add(name)
             is_range = (
                 self._text.startswith("-", self._at) and self._text[self._at + 1 :][:1] != "]"
             )
@@ -184,31 +212,36 @@ class _Parser:
                 ranges += low
                 continue
             self._at += 1
-            high, is_high_set = self._class_atom()
-            if is_set or is_high_set or low[0][0] > high[0][0]:
+            high, high_name = self._class_atom(is_negated)
+            if name or high_name or low[0][0] > high[0][0]:
                 self._refuse("a range of a class is malformed")
             ranges.append((low[0][0], high[0][0]))
+        if any({name, name.upper()} <= names for name in "dsw"):
+            # As in [\s\S]: whatever the language, every character is one of both.
+            ranges += self._alphabet.all
         if not is_negated:
             return normalize(tuple(ranges))
-        allowed = self._rest if has_escape else self._alphabet
+        allowed = self._alphabet.rest if names - {"", "s"} else self._alphabet.all
         return intersect(allowed, complement(tuple(ranges)))
 
-    def _class_atom(self) -> tuple[Ranges, bool]:
+    def _class_atom(self, is_negated: bool) -> tuple[Ranges, str]:
+        """Give the next characters of a class, and the letter of an escape that means a set."""
         char = self._next()
         if char != "\\":
-            return _single(ord(char)), False
-        is_set = self._text[self._at : self._at + 1].lower() in _CLASSES
-        if self._text.startswith("b", self._at):
+            return _single(ord(char)), ""
+        name = self._text[self._at : self._at + 1]
+        if name and name in _SET_NAMES:
             self._at += 1
-            return _single(8), False
-        return self._escape(), is_set
+            return self._alphabet.named(name, is_lacking=is_negated), name
+        if name == "b":
+            self._at += 1
+            return _single(8), ""
+        return self._escape(), ""
 
     def _escape(self) -> Ranges:
         char = self._next()
-        if char in _CLASSES:
-            return _CLASSES[char]
-        if char.lower() in _CLASSES:
-            return intersect(self._rest, complement(_CLASSES[char.lower()]))
+        if char in _SET_NAMES:
+            return self._alphabet.named(char, is_lacking=False)
         if char in _CONTROLS:
             return _single(_CONTROLS[char])
         if char in "xu":

@@ -88,9 +88,16 @@ class Grammar:
             return item
         if most == 0:
             return '""'
-        if max(least, most or 0) > MAX_REPEAT:
-            raise Refusal("#", f"repeats something more than {MAX_REPEAT} times")
-        return self.define(item + repetition(least, most))
+        if max(least, most or 0) <= MAX_REPEAT:
+            return self.define(item + repetition(least, most))
+        many = self.define(item + repetition(MAX_REPEAT, MAX_REPEAT))
+        if least >= MAX_REPEAT:
+            room = None if most is None else most - MAX_REPEAT
+            return self.define(f"{many} {self.repeat(item, least - MAX_REPEAT, room)}")
+        # Either the text ends before there are so many, or it has so many and then the rest.
+        assert most is not None
+        few = item + repetition(least, MAX_REPEAT - 1)
+        return self.define(f"{few} | {many} {self.repeat(item, 0, most - MAX_REPEAT)}")
 
     def text(self, root: str) -> str:
         """Give the whole grammar: the rules that can be reached from the root."""

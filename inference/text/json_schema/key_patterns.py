@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from inference.protocol.errors import EngineError
 from inference.text.grammar.automaton import Automaton, Budget
 from inference.text.grammar.checks import ROOT
 from inference.text.grammar.regex import BadPattern, parse_exact_pattern
@@ -59,9 +60,14 @@ def open_search(pattern: Any, place: str) -> Automaton:
         return Automaton({ROOT: parse_exact_pattern(pattern)}, lambda _: None)
     except BadPattern as error:
         raise Refusal(place, f"has a pattern that {error}") from None
+    except EngineError:
+        raise Refusal(place, "has a pattern that is too large") from None
 
 
 def finds(search: Automaton, name: str) -> bool:
-    """Tell whether a name holds what is looked for."""
+    """Tell whether a text holds what is looked for; raises Refusal where that takes too long."""
     budget = Budget(_STEPS)
-    return search.walk(search.start(budget), name.encode(), budget).is_end
+    try:
+        return search.walk(search.start(budget), name.encode(), budget).is_end
+    except EngineError:
+        raise Refusal("#", "has a pattern that takes too long to look for") from None

@@ -8,7 +8,7 @@ from typing import Any
 from inference.text.json_schema.numbers import Bound, Bounds
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
-MAX_COUNT = 2000
+MAX_COUNT = 65_536
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 OBJECT = frozenset(
     {

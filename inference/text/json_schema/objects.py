@@ -7,7 +7,7 @@ plans have in common is written once, and a matcher need not follow all of them 
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from inference.text.grammar.writer import literal, one_of, repetition
+from inference.text.grammar.writer import literal, one_of
 from inference.text.json_schema.gbnf import BLANK, COMMA, Grammar, json_text
 from inference.text.json_schema.object_plan import ObjectPlan, Pair
 from inference.text.json_schema.tries import any_beginning
@@ -162,10 +162,10 @@ class _Union:
                 options.append('"}"')
             room = plan.most - count if plan.is_counted and plan.most is not None else None
             if plan.other and room != 0:
-                more = repetition(0, room if room is None else room - 1)
                 follower = self._grammar.define(f"{COMMA} {plan.other}")
+                more = self._grammar.repeat(follower, 0, None if room is None else room - 1)
                 comma = "" if is_first else f"{COMMA} "
-                options.append(f'{comma}{plan.other} {follower}{more} "}}"')
+                options.append(f'{comma}{plan.other} {more} "}}"')
         return options
 
     def _pair(self, place: _Place) -> Pair | None:

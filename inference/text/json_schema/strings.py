@@ -13,11 +13,14 @@ from inference.text.grammar.regex import (
 )
 from inference.text.grammar.writer import literal, one_of
 from inference.text.json_schema import formats
+from inference.text.json_schema.counted import counted_item
 from inference.text.json_schema.gbnf import Grammar, json_text, string_chars
 from inference.text.json_schema.keywords import EXCEPT, read_bounds
 from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 from inference.text.json_schema.tries import other_key
 
+# A pattern that repeats its parts less often than this says too little of what it said.
+_MIN_REPEAT = 6
 # The matcher follows every place at once that a text may be at.
 _MAX_POSITIONS = 1024
 
@@ -25,15 +28,15 @@ _MAX_POSITIONS = 1024
 def string_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> str:
     """Give an item that matches the JSON strings a schema allows."""
     least, most = read_bounds(schema, "minLength", "maxLength", pointer)
-    node = pattern_of(schema, pointer)
+    patterns = _read_patterns(schema, pointer)
     excluded = [value for value in schema.get(EXCEPT, ()) if isinstance(value, str)]
     excluded = [value for value in excluded if least <= len(value) <= (most or len(value))]
     if excluded:
-        if node is not None or (least, most) != (0, None):
+        if patterns or (least, most) != (0, None):
             raise Refusal(f"{pointer}/not", "excludes texts beside a pattern or a length")
         return other_key(grammar, excluded)
-    if node is not None:
-        inner = _item(grammar, node)
+    if patterns:
+        inner = _matching(grammar, patterns, least, most, pointer)
     elif least == 0 and most is None:
         return "string"
     else:
@@ -43,35 +46,89 @@ def string_item(grammar: Grammar, schema: Mapping[str, Any], pointer: str) -> st
 
 def pattern_of(schema: Mapping[str, Any], pointer: str) -> Node | None:
     """Give the tree of a schema's pattern or format within its bounds; None where it has none."""
-    node = _read_pattern(schema, pointer)
-    if node is None:
+    patterns = _read_patterns(schema, pointer)
+    if not patterns:
         return None
-    node = _fit(node, *read_bounds(schema, "minLength", "maxLength", pointer), pointer)
+    if len(patterns) > 1:
+        raise Refusal(pointer, "has both a pattern and a format, which is not supported here")
+    least, most = read_bounds(schema, "minLength", "maxLength", pointer)
+    node = _fit(patterns[0], least, most, pointer) or _shorten(patterns[0], least, most)
+    if node is None:
+        raise _too_long(pointer)
     _check_complexity(node, pointer)
     return node
 
 
-def _read_pattern(schema: Mapping[str, Any], pointer: str) -> Node | None:
+def _read_patterns(schema: Mapping[str, Any], pointer: str) -> list[Node]:
     pattern, form = schema.get("pattern"), schema.get("format")
     if "format" in schema and not isinstance(form, str):
         raise Refusal(f"{pointer}/format", "must be a string")
     if form in formats.REFUSED:
         raise Refusal(f"{pointer}/format", f"is '{form}', which is not supported")
     known = formats.PATTERNS.get(form) if form else None
+    found = [parse_pattern(known)] if known else []
     if "pattern" not in schema:
-        return parse_pattern(known) if known else None
+        return found
     if not isinstance(pattern, str):
         raise Refusal(f"{pointer}/pattern", "must be a string")
-    if known:
-        raise Refusal(pointer, "has both a pattern and a format, which is not supported")
     try:
-        return parse_pattern(pattern)
+        return [parse_pattern(pattern), *found]
     except BadPattern as error:
         raise Refusal(f"{pointer}/pattern", str(error)) from None
 
 
-def _fit(node: Node, least: int, most: int | None, pointer: str) -> Node:
-    """Bring a pattern and bounds of the length together, where that is possible."""
+def _matching(
+    grammar: Grammar, patterns: list[Node], least: int, most: int | None, pointer: str
+) -> str:
+    """Give an item for what matches all patterns and has the length."""
+    if len(patterns) == 1 and (node := _fit(patterns[0], least, most, pointer)):
+        _check_complexity(node, pointer)
+        return _item(grammar, node)
+    for node in patterns:
+        _check_complexity(node, pointer)
+    item = counted_item(grammar, patterns, least, most)
+    if item == "":
+        raise Unsatisfiable(pointer, "has a pattern and a length, or a format, that no text meets")
+    if item is not None:
+        return item
+    if len(patterns) > 1:
+        raise Refusal(pointer, "has a pattern and a format that are too complex together")
+    shortened = _shorten(patterns[0], least, most)
+    if shortened is None:
+        raise _too_long(pointer)
+    return _item(grammar, shortened)
+
+
+def _shorten(node: Node, least: int, most: int | None) -> Node | None:
+    """Repeat nothing in a pattern so often that it gets too long; None where that leaves little."""
+    if most is None or shortest(node) < least:
+        return None
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        length = longest(_repeated_less(node, middle))
+        low, high = (middle, high) if length is not None and length <= most else (low, middle - 1)
+    return _repeated_less(node, low) if low >= _MIN_REPEAT else None
+
+
+def _repeated_less(node: Node, limit: int) -> Node:
+    match node:
+        case Sequence(parts):
+            return Sequence(tuple(_repeated_less(part, limit) for part in parts))
+        case Choice(options):
+            return Choice(tuple(_repeated_less(option, limit) for option in options))
+        case Repeat(part, least, most):
+            kept = limit if most is None else min(most, limit)
+            return Repeat(_repeated_less(part, limit), least, max(least, kept))
+    return node
+
+
+def _too_long(pointer: str) -> Refusal:
+    return Refusal(pointer, "has a pattern whose texts may break its minLength or maxLength")
+
+
+def _fit(node: Node, least: int, most: int | None, pointer: str) -> Node | None:
+    """Give a pattern that keeps bounds of the length; None where its texts must be counted."""
     shortest_text, longest_text = shortest(node), longest(node)
     fits_least = shortest_text >= least
     fits_most = most is None or (longest_text is not None and longest_text <= most)
@@ -79,7 +136,7 @@ def _fit(node: Node, least: int, most: int | None, pointer: str) -> Node:
         return node
     repeat = node.parts[0] if isinstance(node, Sequence) and len(node.parts) == 1 else node
     if not isinstance(repeat, Repeat) or not isinstance(repeat.part, Chars):
-        raise Refusal(pointer, "has a pattern whose texts may break its minLength or maxLength")
+        return None
     ends = [end for end in (repeat.most, most) if end is not None]
     fitted = Repeat(repeat.part, max(repeat.least, least), min(ends) if ends else None)
     if fitted.most is not None and fitted.least > fitted.most:

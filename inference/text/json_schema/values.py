@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
+from inference.text.grammar.automaton import Automaton
+from inference.text.json_schema import formats
 from inference.text.json_schema.gbnf import json_text
+from inference.text.json_schema.key_patterns import finds, open_search
 from inference.text.json_schema.keywords import (
     ARRAY,
     EXCEPT,
@@ -23,7 +26,7 @@ MAX_VALUES = 10_000
 # Of integers so many count as values that a schema names.
 _MAX_INTEGERS = 256
 # Of which kind of value each says more than is looked at here.
-_UNSEEN = {"object": OBJECT, "array": ARRAY, "string": frozenset({"pattern", "format"})}
+_UNSEEN = {"object": OBJECT, "array": ARRAY}
 
 
 def value_texts(schema: Mapping[str, Any], pointer: str) -> list[str]:
@@ -32,6 +35,7 @@ def value_texts(schema: Mapping[str, Any], pointer: str) -> list[str]:
     types = read_types(schema, pointer) if "type" in schema else TYPES
     bounds, step = read_range(schema, pointer), read_step(schema, pointer)
     least, most = read_bounds(schema, "minLength", "maxLength", pointer)
+    searches = _open_searches(schema, pointer)
     texts = []
     for value in values:
         kinds = kinds_of(value)
@@ -40,6 +44,7 @@ def value_texts(schema: Mapping[str, Any], pointer: str) -> list[str]:
         is_fit = any(kind in types for kind in kinds)
         if isinstance(value, str):
             is_fit &= least <= len(value) and (most is None or len(value) <= most)
+            is_fit &= all(finds(search, value) for search in searches)
         elif "number" in kinds:
             is_fit &= bounds.allow(value) and (step is None or is_multiple(value, step))
         if is_fit:
@@ -47,6 +52,19 @@ def value_texts(schema: Mapping[str, Any], pointer: str) -> list[str]:
     if not texts:
         raise Unsatisfiable(pointer, "has no value in its enum that fits")
     return texts
+
+
+def _open_searches(schema: Mapping[str, Any], pointer: str) -> list[Automaton]:
+    """Give what texts must match by ``pattern`` and ``format``."""
+    searches = []
+    if "pattern" in schema:
+        searches.append(open_search(schema["pattern"], f"{pointer}/pattern"))
+    form = schema.get("format")
+    if form in formats.REFUSED:
+        raise Refusal(f"{pointer}/format", f"is '{form}', which is not supported")
+    if isinstance(form, str) and form in formats.PATTERNS:
+        searches.append(open_search(formats.PATTERNS[form], f"{pointer}/format"))
+    return searches
 
 
 def finite_texts(schema: Mapping[str, Any], pointer: str) -> list[str] | None:

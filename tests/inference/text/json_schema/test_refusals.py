@@ -9,7 +9,6 @@ from inference.protocol.errors import EngineError, ErrorCode
 from inference.text.grammar import read_grammar
 from inference.text.json_schema import schema_to_grammar
 
-
 ENDLESS = {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1}
 
 
@@ -120,10 +119,16 @@ def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
             "#/minItems",
         ),
         ({"type": "array", "maxItems": 100_000}, "#/maxItems"),
-        ({"type": "string", "maxLength": 2001}, "#/maxLength"),
+        ({"type": "string", "maxLength": 65_537}, "#/maxLength"),
         ({"type": "string", "maxLength": "9"}, "#/maxLength"),
         ({"type": "string", "minLength": True}, "#/minLength"),
-        ({"type": "string", "pattern": "^a+b$", "maxLength": 9}, "may break"),
+        ({"type": "string", "pattern": "^(ab)*$", "minLength": 3, "maxLength": 3}, "no text meets"),
+        ({"type": "string", "pattern": "^([^@]{1,9}@)+$", "minLength": 400}, "may break"),
+        ({"type": "string", "format": "email", "maxLength": 12}, "may break"),
+        ({"type": "string", "format": "date", "pattern": "^x"}, "no text meets"),
+        ({"type": "string", "format": "email", "pattern": "^x"}, "too complex together"),
+        ({"enum": ["a"], "format": "regex"}, "#/format"),
+        ({"enum": ["a"], "format": "date"}, "enum"),
         ({"type": "string", "pattern": 5}, "#/pattern"),
         ({"type": "number", "minimum": 1e-9}, "digits"),
         ({"type": "number", "minimum": "1"}, "#/minimum"),
@@ -139,7 +144,9 @@ def test_patterns_beyond_the_subset_are_refused(pattern: str) -> None:
         ({"properties": {"a": {"$id": "x"}}}, "#/properties/a/$id"),
         ({"enum": []}, "enum"),
         ({"enum": ["a"], "type": "integer"}, "enum"),
-        ({"enum": ["a"], "pattern": "a"}, "enum"),
+        ({"enum": ["a"], "pattern": "b"}, "enum"),
+        ({"enum": ["a"], "pattern": "(?=a)"}, "#/pattern"),
+        ({"const": {}, "minProperties": 0}, "enum"),
         ({"type": "strin"}, "#/type"),
         ({"type": []}, "#/type"),
         ({"anyOf": []}, "#/anyOf"),
@@ -227,6 +234,8 @@ def test_what_explodes_is_refused_at_little_cost(schema: Any) -> None:
         },
         {"type": "object", "properties": {"n" * 5000: {}}, "additionalProperties": True},
         {"type": "string", "maxLength": 2000},
+        {"type": "string", "minLength": 4001, "maxLength": 65_536},
+        {"type": "object", "maxProperties": 50_000, "minProperties": 1},
         {"type": "array", "minItems": 2000},
         {"type": "string", "pattern": "^[a-z]{0,2000}$"},
         nested(60),

@@ -105,6 +105,48 @@ PERSON = {
         ),
         ({"type": "string", "pattern": "b|^c"}, ['"abc"', '"ca"'], ['"ac"', '""']),
         (
+            {"type": "string", "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 6},
+            ['"a"', '"a-b-c"', '"abc-9"'],
+            ['""', '"abcdefg"', '"a-b-c-"', '"-a"', '"a--b"'],
+        ),
+        (
+            {"type": "string", "pattern": "^(a|bc)+$", "minLength": 4},
+            ['"bcbc"', '"aaaaa"', '"abcabcabc"'],
+            ['"bca"', '"a"', '"bcb"', '"bcbcb"'],
+        ),
+        (
+            {"type": "string", "pattern": '"', "maxLength": 2},
+            ['"\\""', '"a\\""', '"\\"a"'],
+            ['"ab"', '"ab\\""', '""'],
+        ),
+        (
+            {"type": "string", "format": "date", "pattern": "^202.-0[12]"},
+            ['"2024-02-29"'],
+            ['"2023-02-29"', '"2024-03-01"'],
+        ),
+        (
+            {"type": "string", "format": "uri", "minLength": 1, "maxLength": 2083},
+            ['"https://a.b/c/d?e=%20#f"'],
+            ['"https://a.b/' + "c" * 2083 + '"', '"a"'],
+        ),
+        (
+            {"enum": ["ab", "b", "2024-01-01", 5], "pattern": "^[a2]", "format": "note"},
+            ['"ab"', '"2024-01-01"', "5"],
+            ['"b"'],
+        ),
+        ({"enum": ["x", "2024-01-01"], "format": "date"}, ['"2024-01-01"'], ['"x"']),
+        (
+            {"type": "string", "pattern": r"^[\s\S]{2}$"},
+            ['"é\\n"', '"  "', '"漢a"'],
+            ['"a"', '"abc"'],
+        ),
+        ({"type": "string", "pattern": r"^\S+[^\s]$"}, ['"漢é"'], ['"é é"', '"\u3000é"']),
+        (
+            {"type": "string", "minLength": 2003, "maxLength": 4005},
+            ['"' + "é" * length + '"' for length in (2003, 2004, 4000, 4005)],
+            ['"' + "é" * length + '"' for length in (0, 1999, 2002, 4006)],
+        ),
+        (
             {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
             ['"a"', '"abc"'],
             ['""', '"abcd"'],
