@@ -20,7 +20,8 @@ INFILL = SamplingParams(samplers=("top_k", "top_p", "infill"), seed=1)
 def draw_row(model: LlamaModel, number: int) -> Row:
     """Draw logits of which some are close to each other, ends among them."""
     chance = np.random.default_rng(number)
-    row = (chance.standard_normal(model.num_vocab) * chance.choice([1, 3, 9])).astype(np.float32)
+    spread = float(chance.choice([1, 3, 9]))
+    row: Row = (chance.standard_normal(model.num_vocab) * spread).astype(np.float32)
     row[model.eog_tokens] = row.max() + chance.uniform(-9, 1)
     return row
 
@@ -78,5 +79,5 @@ def test_a_whole_vocabulary_is_not_compared_token_by_token(model: LlamaModel) ->
     try:
         sampler.narrow(candidates, row)
     finally:
-        del model.text_bytes  # type: ignore[method-assign]
+        del model.text_bytes
     assert len(compared) == MOST_COMPARED
