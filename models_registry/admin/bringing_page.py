@@ -21,7 +21,7 @@ class BringingPage(UnfoldModelAdminViewMixin, ContextMixin):  # type: ignore[mis
         return {**super().get_context_data(**kwargs), "tabs": list_tabs(self.way)}
 
 
-class WishPage(BringingPage, FormView):  # type: ignore[misc,type-arg]
+class WishPage(BringingPage, FormView):  # type: ignore[type-arg]
     """A way in with a form of its own, which is somebody's."""
 
     def get_form_kwargs(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class FetchPage(WishPage):
         return found or self.form_invalid(form)
 
 
-class HubPage(BringingPage, FormView):  # type: ignore[misc,type-arg]
+class HubPage(BringingPage, FormView):  # type: ignore[type-arg]
     """Choose a repository, then files of it: the address names the repository."""
 
     way = "hub"

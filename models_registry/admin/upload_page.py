@@ -15,7 +15,7 @@ from models_registry.sizes import filesizeformat
 MAX_LISTED = 20
 
 
-class UploadPage(BringingPage, TemplateView):  # type: ignore[misc]
+class UploadPage(BringingPage, TemplateView):
     """Files are sent by the page's own code, over the same API that programs use."""
 
     way = "upload"

@@ -11,7 +11,7 @@ from unfold.utils import display_for_label
 register = template.Library()
 _NEW_LINE = mark_safe("<br>")
 # Zero and "no" are values.
-_NOTHING = (None, "", [], {})
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 @register.simple_tag(takes_context=True)
