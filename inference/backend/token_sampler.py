@@ -64,8 +64,9 @@ class TokenSampler:
             self._edits.apply(row, self._position)
         token = self._choose(row)
         if token < 0:
-            return Choice(self._end_token(row), is_end=True)
-        logprob = None if self._num_logprobs is None else self._logprob(raw, token)
+            token = self._end_token(row)
+            return Choice(token, self._logprob(raw, token, is_only=True), is_end=True)
+        logprob = self._logprob(raw, token)
         self.accept(token)
         return Choice(token, logprob)
 
@@ -105,9 +106,14 @@ class TokenSampler:
             )
         return int(self._model.eog_tokens[0]) if self._model.eog_tokens.size else 0
 
-    def _logprob(self, raw: Row, token: int) -> TokenLogprob:
-        num_top, spelling = self._num_logprobs or 0, self._spelling.of(token)
+    def _logprob(self, raw: Row, token: int, *, is_only: bool = False) -> TokenLogprob | None:
+        """Tell how likely a token was, if that was asked; ``is_only``: an end without a choice."""
+        if self._num_logprobs is None:
+            return None
+        num_top, spelling = self._num_logprobs, b"" if is_only else self._spelling.of(token)
         if not self._is_post:
             return logits_to_logprob(self._model, raw, token, spelling, num_top)
-        ids, probs = self._chooser.probabilities()
+        ids, probs = np.array([token], np.int32), np.ones(1, np.float32)
+        if not is_only:
+            ids, probs = self._chooser.probabilities()
         return probs_to_logprob(self._model, ids, probs, token, spelling, num_top)

@@ -84,6 +84,23 @@ def test_a_control_token_has_the_text_that_it_adds_to_the_answer(
     assert answer.chosen.bytes_latin1 == ("<s>" if named else "")
 
 
+@pytest.mark.parametrize("is_post_sampling", [False, True])
+def test_an_end_that_nobody_chose_is_told_too(
+    backend: LlamaBackend, is_post_sampling: bool
+) -> None:
+    sampling = SamplingParams(temperature=0.0, grammar='root ::= "a"')
+    fields: dict[str, Any] = {"sampling": sampling, "post_sampling_probs": is_post_sampling}
+    sampler = backend.open_sampler(make_job(num_logprobs=1, ignore_eos=True, **fields))
+    choices = [sampler.sample(np.zeros(backend.model.num_vocab, np.float32)) for _ in range(2)]
+    sampler.close()
+    told = [choice.logprob for choice in choices if choice.logprob is not None]
+    assert [choice.is_end for choice in choices] == [False, True]
+    assert [one.chosen.bytes_latin1 for one in told] == ["a", ""]
+    assert told[1].chosen.id == choices[1].token
+    if is_post_sampling:
+        assert told[1].chosen.logprob == 0.0
+
+
 @pytest.mark.parametrize("num_top", [1, 20, 1000])
 def test_what_sampling_left_is_told_in_order_and_without_what_is_impossible(
     backend: LlamaBackend, num_top: int
