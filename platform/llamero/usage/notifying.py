@@ -15,7 +15,7 @@ from smtplib import SMTPException
 from typing import Any
 
 from django.core.mail import EmailMessage
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from llamero.egress import FetchFailed, UnsafeAddress, post_document
@@ -27,7 +27,7 @@ EMAIL, WEBHOOK = "email", "webhook"
 MAX_TRIES = 12
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(hours=1)
 # Each may take some seconds, and the ledger waits for them.
-MAX_SENT = 5
+MAX_SENT = 100
 MAX_SECONDS = 5.0
 TRIAL = "usage.alert.trial"
 
@@ -41,16 +41,46 @@ _TROUBLE = (NotSent, FetchFailed, UnsafeAddress, SMTPException, OSError, ValueEr
 
 
 def send_notices(now: datetime) -> None:
-    """Tell what is due."""
+    """Tell what is due.
+
+    Who could not be told something is told nothing more before the next try: a webhook that hangs
+    costs its own notices time, and no others.
+    """
     due = AlertNotice.objects.filter(
         state=NoticeState.WAITING, next_try_at__lte=now, alert__enabled=True
     )
     began = time.monotonic()
+    failed: set[tuple[str, str]] = set()
     for notice in due.select_related("alert").order_by("next_try_at", "pk")[:MAX_SENT]:
         if time.monotonic() - began > MAX_SECONDS:
             return
-        if _claim(notice, now):
-            _send(notice)
+        if _receiver(notice) in failed or not _claim(notice, now) or _send(notice):
+            continue
+        failed.add(_receiver(notice))
+        _put_off(due, notice)
+
+
+def _receiver(notice: AlertNotice) -> tuple[str, str]:
+    told = notice.alert.webhook_url if notice.channel == WEBHOOK else notice.alert.recipients
+    return notice.channel, str(told)
+
+
+def _put_off(due: "QuerySet[AlertNotice]", failed: AlertNotice) -> None:
+    """Have all that is due for the same receiver wait as what failed does; it counts as a try."""
+    alert = failed.alert
+    same = (
+        Q(alert__webhook_url=alert.webhook_url)
+        if failed.channel == WEBHOOK
+        else Q(alert__recipients=alert.recipients)
+    )
+    tried = AlertNotice.objects.get(pk=failed.pk)
+    # By key, since not every database updates rows by a join.
+    keys = list(due.filter(same, channel=failed.channel).values_list("pk", flat=True))
+    others = AlertNotice.objects.filter(pk__in=keys, state=NoticeState.WAITING)
+    others.update(
+        num_tries=F("num_tries") + 1, next_try_at=tried.next_try_at, last_error=tried.last_error
+    )
+    others.filter(num_tries__gte=MAX_TRIES).update(state=NoticeState.GIVEN_UP)
 
 
 def try_alert(alert: UsageAlert) -> list[str]:
@@ -90,7 +120,8 @@ def _claim(notice: AlertNotice, now: datetime) -> bool:
     return same.update(num_tries=F("num_tries") + 1, next_try_at=now + pause) == 1
 
 
-def _send(notice: AlertNotice) -> None:
+def _send(notice: AlertNotice) -> bool:
+    """Tell it, and note what came of it; False where nobody could be told."""
     changes: dict[str, object] = {"state": NoticeState.SENT, "last_error": ""}
     try:
         if notice.channel == EMAIL:
@@ -103,6 +134,7 @@ def _send(notice: AlertNotice) -> None:
         state = NoticeState.GIVEN_UP if is_last else NoticeState.WAITING
         changes = {"state": state, "last_error": str(error)[:200]}
     AlertNotice.objects.filter(pk=notice.pk).update(**changes)
+    return changes["state"] == NoticeState.SENT
 
 
 def _send_email(notice: AlertNotice) -> None:

@@ -6,6 +6,7 @@ import hmac
 import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -281,3 +282,50 @@ def test_what_makes_no_alert_is_refused(field, value):
 def test_an_alert_that_tells_nobody_is_refused():
     with pytest.raises(ValidationError):
         UsageAlert(name="x", shares=[80]).full_clean()
+
+
+def make_notices(alert: UsageAlert, count: int) -> None:
+    AlertNotice.objects.bulk_create(
+        AlertNotice(
+            alert=alert,
+            channel="webhook",
+            budget=f"key:{number} tokens day 7",
+            begins_at=NOON,
+            share=100,
+            message={},
+            next_try_at=NOON,
+        )
+        for number in range(count)
+    )
+
+
+def test_a_webhook_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    dead = make_alert(recipients=[], webhook_url="https://dead.example/")
+    other = make_alert(recipients=[], webhook_url="https://dead.example/", name="same")
+    fine = make_alert(recipients=[], webhook_url="https://fine.example/")
+    for alert in (dead, other, fine):
+        make_notices(alert, 40)
+    seconds, called = [0.0], []
+
+    def post(url: str, *_: Any) -> None:
+        called.append(url)
+        if "dead" in url:
+            seconds[0] += 4.0
+            raise FetchFailed("dead.example could not be asked: TimeoutError")
+
+    monkeypatch.setattr(notifying, "post_document", post)
+    monkeypatch.setattr(notifying, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+
+    send_notices(LATER)
+    send_notices(LATER)
+
+    assert called.count("https://dead.example/") == 1
+    assert AlertNotice.objects.filter(alert=fine, state=NoticeState.SENT).count() == 40
+    late = AlertNotice.objects.exclude(alert=fine)
+    assert {one.num_tries for one in late} == {1}
+    assert len({one.next_try_at for one in late}) == 1
+    assert {one.last_error for one in late} == {"dead.example could not be asked: TimeoutError"}
+
+    late.update(num_tries=MAX_TRIES - 1)
+    send_notices(LATER + timedelta(hours=1))
+    assert {one.state for one in late.all()} == {NoticeState.GIVEN_UP}
