@@ -32,5 +32,7 @@ def build_logging(level: str) -> dict[str, Any]:
             "django.request": {"filters": ["failures"]},
             "daphne": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},
+            # It tells when each task comes and when it has ended well.
+            "celery": {"level": "WARNING" if level == "INFO" else level},
         },
     }

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
+from llamero.logs import build_logging
 from llamero.secret_files import read_or_make_secret, write_secret
 from tests.processes import ROOT, child_environment
 
@@ -28,6 +29,13 @@ def test_celery_takes_json_alone() -> None:
     assert list(app.conf.accept_content) == ["json"]
     assert app.conf.task_serializer == "json"
     assert app.conf.worker_enable_remote_control is False
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"), [("DEBUG", "DEBUG"), ("INFO", "WARNING"), ("ERROR", "ERROR")]
+)
+def test_tasks_are_told_of_one_by_one_only_where_all_is(level: str, expected: str) -> None:
+    assert build_logging(level)["loggers"]["celery"]["level"] == expected
     assert settings.APPEND_SLASH is False
 
 
