@@ -32,11 +32,18 @@ def plan_additions(entries: Sequence[ModelEntry]) -> list[Step]:
     mistakes = Mistakes()
     named = _named(entries)
     clearing = {slug for slug, aliases in named if aliases is not None}
+    # Read once: a file may give thousands.
+    slugs = set(Model.objects.values_list("slug", flat=True))
+    owners = dict(ModelAlias.objects.values_list("name", "model__slug"))
     for index, (slug, aliases) in enumerate(named):
         for number, name in enumerate(aliases or ()):
             place = f"models[{index}].aliases[{number}]"
             with mistakes.gathered():
-                steps += _plan_addition(slug, name, clearing, place)
+                judge(ModelAlias(), {"name": name}, place, is_whole=True)
+                if name in slugs:
+                    raise ApplyError(place, f"{name} is the id of a model")
+                if owners.get(name) != slug:
+                    steps.append(_plan_addition(slug, name, owners.get(name), clearing, place))
     mistakes.tell()
     return steps
 
@@ -48,17 +55,11 @@ def _named(entries: Sequence[ModelEntry]) -> list[tuple[str, list[str] | None]]:
     ]
 
 
-def _plan_addition(slug: str, name: str, clearing: set[str], place: str) -> list[Step]:
-    judge(ModelAlias(), {"name": name}, place, is_whole=True)
-    if Model.objects.filter(slug=name).exists():
-        raise ApplyError(place, f"{name} is the id of a model")
-    owner = Model.objects.filter(aliases__name=name).values_list("slug", flat=True).first()
-    if owner == slug:
-        return []
+def _plan_addition(slug: str, name: str, owner: str | None, clearing: set[str], place: str) -> Step:
     if owner is not None and owner not in clearing:
         words = f"{name} is an alias of {owner}: list the aliases of {owner} here without it"
         raise ApplyError(place, words)
-    return [Step(f"call {slug} {name} as well", place, partial(_add, slug, name, place))]
+    return Step(f"call {slug} {name} as well", place, partial(_add, slug, name, place))
 
 
 def _add(slug: str, name: str, place: str) -> None:

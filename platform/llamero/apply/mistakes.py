@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from django.core.exceptions import ValidationError
 
+MAX_TOLD = 100
 _BORDER = re.compile(r"[.\[]")
 _ENTRY = re.compile(r"(models|keys)\[(\d+)\]")
 
@@ -22,8 +23,11 @@ class ApplyError(Exception):
 
     @property
     def lines(self) -> list[str]:
-        """Give each mistake as a line."""
-        return [_line(place, words) for place, words in self.found]
+        """Give each mistake as a line; of very many the first ones."""
+        lines = [_line(place, words) for place, words in self.found[:MAX_TOLD]]
+        if len(self.found) > MAX_TOLD:
+            lines.append(f"and more: these are the first {MAX_TOLD}")
+        return lines
 
 
 class Mistakes:
@@ -37,12 +41,17 @@ class Mistakes:
         self._around: set[str] = set()
 
     def add(self, place: str, words: str) -> None:
-        """Note a mistake, unless one of this place, of one in it or around it is known."""
+        """Note a mistake, unless one of this place, of one in it or around it is known.
+
+        Raises ApplyError with all of them when nobody would read more: each takes time to find.
+        """
         around = [place[: match.start()] for match in _BORDER.finditer(place)]
         if place in self._around or any(one in self._found for one in (place, *around)):
             return
         self._found[place] = words
         self._around.update(around)
+        if len(self._found) > MAX_TOLD:
+            self.tell()
 
     @contextmanager
     def gathered(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """Read YAML as version 1.2 means it, of plain values alone; what cannot be read has its line."""
 
 import re
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -8,6 +9,8 @@ import yaml
 from llamero.apply.mistakes import ApplyError
 
 MAX_DEPTH = 40
+# Each alias counts as all that it stands for.
+MAX_VALUES = 50_000
 _CORE = "tag:yaml.org,2002:"
 # In YAML 1.1, which the library reads by itself, off is no text, 1:30 is 90, and 010 is 8.
 _PLAIN = {
@@ -43,20 +46,38 @@ def _cure(words: str) -> str:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Plain values alone, none deep, and no key twice."""
+    """Plain values alone, none deep, not too many with what aliases stand for, no key twice."""
 
-    depth = 0
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self._depth = 0
+        # By the identity of nodes, all of which are kept by the document.
+        self._num_values: dict[int, int] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Compose a value; the library would run out of stack."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            words = f"this is more than {MAX_DEPTH} levels deep"
-            raise yaml.MarkedYAMLError(problem=words, problem_mark=self.get_mark())
-        try:
-            return super().compose_node(parent, index)
-        finally:
-            self.depth -= 1
+        """Compose a value; the library would run out of stack, or of memory."""
+        event = self.peek_event()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _mistake(event, f"this is more than {MAX_DEPTH} levels deep")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if not isinstance(event, yaml.AliasEvent):
+            self._num_values[id(node)] = self._count(node)
+        elif id(node) not in self._num_values:
+            raise _mistake(event, "this is an alias of what it is in")
+        # All at first, so that the rest of a long list need not be read.
+        if max(len(self._num_values), self._num_values[id(node)]) > MAX_VALUES:
+            words = f"this has more than {MAX_VALUES:,} values, with what aliases stand for"
+            raise _mistake(event, words)
+        return node
+
+    def _count(self, node: yaml.Node) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        is_mapping = isinstance(node, yaml.MappingNode)
+        parts = chain.from_iterable(node.value) if is_mapping else node.value
+        return 1 + sum(self._num_values[id(part)] for part in parts)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Compose a mapping, as it is written: what is merged into it comes later."""
@@ -92,6 +113,10 @@ class _PlainLoader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(
                 problem=f"this is no {kind}", problem_mark=node.start_mark
             ) from error
+
+
+def _mistake(event: yaml.Event, words: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=words, problem_mark=event.start_mark)
 
 
 # A table of its own: adding to the library's would leave in what it has.
