@@ -48,7 +48,7 @@ class Grammar:
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        self._num_bytes = 0
+        self.num_bytes = 0
         self._cost = 0
         self._deadline = time.thread_time() + _MAX_SECONDS
 
@@ -78,8 +78,8 @@ class Grammar:
         """Give a reserved rule its body."""
         self._rules[name] = body
         self._names.setdefault(body, name)
-        self._num_bytes += len(body.encode()) + len(name) + 6
-        if self._num_bytes > 4 * MAX_BYTES:
+        self.num_bytes += len(body.encode()) + len(name) + 6
+        if self.num_bytes > 4 * MAX_BYTES:
             raise _too_large()
 
     def repeat(self, item: str, least: int, most: int | None) -> str:

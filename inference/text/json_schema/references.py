@@ -35,6 +35,12 @@ def _enter(value: Any, step: str) -> Any:
     return None
 
 
+def steps_of(pointer: str) -> list[str]:
+    """Give the names that a pointer leads through."""
+    steps = pointer.split("/")[1:]
+    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
+
+
 def join(pointer: str, *steps: str | int) -> str:
     """Give the pointer of what lies below."""
     words = (str(step).replace("~", "~0").replace("/", "~1") for step in steps)

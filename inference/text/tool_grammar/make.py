@@ -6,11 +6,13 @@ from typing import Any
 
 from inference.protocol.errors import EngineError, ErrorCode
 from inference.protocol.sampling import GrammarTrigger
+from inference.text.grammar.syntax import MAX_BYTES
 from inference.text.grammar.writer import literal
 from inference.text.json_schema.convert import Converter, schema_refused
 from inference.text.json_schema.gbnf import BLANK, Grammar, json_text
 from inference.text.json_schema.refusal import Refusal
 from inference.text.json_schema.tries import any_beginning
+from inference.text.tool_grammar.loosening import loosen
 from inference.text.tool_grammar.parameters import ParameterWriter
 from inference.text.tool_grammar.python_arguments import PythonWriter
 from inference.text.tool_grammar.syntax import (
@@ -26,6 +28,10 @@ from inference.text.tool_grammar.syntax import (
 from inference.text.tool_grammar.until import GAP, text_until
 
 _ID = "[0-9A-Za-z]{1,24}"
+# So much of a grammar that is too large is written before arguments are left unenforced.
+_ROOM = MAX_BYTES * 3 // 4
+# Each try but the first leaves one more part of a schema unenforced.
+_MAX_TRIES = 8
 
 
 def make_tool_grammar(
@@ -48,26 +54,23 @@ def make_tool_grammar(
     not in an event loop, and it is worth keeping. ``param`` is the field that errors about the
     grammar as a whole name.
     """
-    unenforced: frozenset[str] = frozenset()
-    try:
-        return _Maker(syntax, unenforced).make(functions, is_required, is_parallel, reasoning)
-    except Refusal:
-        # Together too large: then those whose arguments need not be enforced are not.
-        unenforced = frozenset(one.name for one in functions if not one.is_strict)
-    try:
-        return _Maker(syntax, unenforced).make(functions, is_required, is_parallel, reasoning)
-    except Refusal as refusal:
-        message = f"The functions are too much: their grammar {refusal.problem}."
-        raise EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param) from None
+    # Together too large, those whose arguments need not be enforced are not: the last, then all.
+    for room in (None, _ROOM, 0):
+        try:
+            return _Maker(syntax, room).make(functions, is_required, is_parallel, reasoning)
+        except Refusal as refusal:
+            problem = refusal.problem
+    message = f"The functions are too much: their grammar {problem}."
+    raise EngineError(ErrorCode.INVALID_GRAMMAR, message, param=param)
 
 
 class _Maker:
-    """Makes one grammar."""
+    """Makes one grammar, with room for so many bytes of arguments that need not be enforced."""
 
-    def __init__(self, syntax: CallSyntax, unenforced: frozenset[str]) -> None:
-        self._syntax = syntax
+    def __init__(self, syntax: CallSyntax, room: int | None) -> None:
+        self._syntax, self._room = syntax, room
         self._grammar = Grammar()
-        self._unenforced = set(unenforced)
+        self._unenforced: set[str] = set()
         form = syntax.form
         self._parameters: ParameterWriter | PythonWriter | None = None
         if isinstance(form, ParameterCall):
@@ -133,16 +136,26 @@ class _Maker:
 
     def _arguments(self, function: Function) -> str:
         """Give the item of the arguments, of any where theirs need not and cannot be enforced."""
-        is_free = function.name in self._unenforced
-        try:
-            if not is_free:
-                return self._enforced(function.parameters)
-        except (Refusal, RecursionError) as error:
-            if function.is_strict:
-                refusal = error if isinstance(error, Refusal) else Refusal("#", "is too complex")
-                raise schema_refused(refusal, function.param) from None
-            self._unenforced.add(function.name)
+        has_room = self._room is None or self._grammar.num_bytes < self._room
+        schema, num_tries = function.parameters, _MAX_TRIES if has_room else 0
+        for _ in range(_MAX_TRIES if function.is_strict else num_tries):
+            try:
+                return self._enforced(schema)
+            except (Refusal, RecursionError) as error:
+                schema = self._loosened(function, schema, error)
+            if schema is None:
+                break
+        self._unenforced.add(function.name)
         return self._parameters.unenforced() if self._parameters else "object"
+
+    def _loosened(self, function: Function, schema: Any, error: Exception) -> Any:
+        """Give a schema without what is refused of it; None where all of it would have to go."""
+        refusal = error if isinstance(error, Refusal) else Refusal("#", "is too complex")
+        if function.is_strict:
+            raise schema_refused(refusal, function.param) from None
+        self._unenforced.add(function.name)
+        # Arguments that are written one by one are read by the schema as it is.
+        return None if self._parameters else loosen(schema, refusal.pointer)
 
     def _enforced(self, schema: Any) -> str:
         if self._parameters:
