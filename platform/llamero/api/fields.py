@@ -61,7 +61,9 @@ class StrictInteger(serializers.Field[int, Any, Any, Any]):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> int:
-        """Take an integer within bounds."""
+        """Take an integer within bounds; 5.0 is one, as JSON Schema has it."""
+        if type(data) is float and data.is_integer():
+            data = int(data)
         if type(data) is not int:
             self.fail("invalid")
         if not self.min_value <= data <= self.max_value:

@@ -27,6 +27,7 @@ from llamero.errors import InvalidValue
 
 _LARGE = 1e6
 MAX_CHOICES = 8
+MAX_PROBS = 100
 # llama-server's own values for "take a random one".
 _RANDOM_SEEDS = (-1, NUM_SEEDS)
 _SEED_STEP = 0x9E3779B1
@@ -41,6 +42,8 @@ _SAMPLER_NAMES = {
     )
     for spelling in (alias, alias.replace("_", "-"), alias.replace("_", ""))
 }
+# Samplers that llama-server has no more and passes over: saved settings of clients still name them.
+_FORMER_SAMPLERS = frozenset({"tfs_z", "tfs-z", "tfs", "f"})
 
 
 class SamplingSerializer(NativeFields):
@@ -74,7 +77,7 @@ class SamplingSerializer(NativeFields):
     samplers = AnyValue(required=False)
     sampler_seq = StrictString(required=False)
     plugins = AnyValue(required=False)
-    seed = StrictInteger(-1, 2**64 - 1, required=False)
+    seed = StrictInteger(-(2**63), 2**64 - 1, required=False)
     logit_bias = AnyValue(required=False)
     grammar = AnyValue(required=False)
     json_schema = AnyValue(required=False)
@@ -146,7 +149,7 @@ def _read_order(value: Any, param: str) -> tuple[str, ...]:
     try:
         if isinstance(value, list):
             value = [name.lower() for name in value]
-        return tuple(known[name] for name in value)
+        return tuple(known[name] for name in value if name not in _FORMER_SAMPLERS)
     except (KeyError, AttributeError):
         allowed = ", ".join(f"{name} ({letter})" for letter, name in SAMPLER_LETTERS.items())
         raise InvalidValue(param, f"{param} may hold only {allowed}.") from None

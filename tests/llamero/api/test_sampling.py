@@ -68,6 +68,8 @@ async def test_every_field_is_in_effect_and_told(dispatcher: FakeDispatcher) -> 
         ),
         ({"samplers": ["top_k", "top_p", "infill"]}, ("top_k", "top_p", "infill")),
         ({"samplers": "kpi"}, ("top_k", "top_p", "infill")),
+        ({"samplers": ["top_k", "tfs_z", "typical_p"]}, ("top_k", "typ_p")),
+        ({"samplers": "kft"}, ("top_k", "temperature")),
         ({"samplers": []}, ()),
         ({"samplers": "", "adaptive_target": 0.1}, ("adaptive_p",)),
         ({"samplers": "ak", "adaptive_target": 0.1}, ("adaptive_p", "top_k")),

@@ -137,3 +137,16 @@ async def test_limits_are_settings(settings: Any, path: str) -> None:
     assert (await post(path, good)).status == 200
     check_error(await post(path, good | {"messages": MESSAGES * 3}), 400, "messages")
     check_error(await post(path, good | {"x": [[[]]]}), 400)
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions", "/completion"])
+async def test_whole_numbers_and_llama_servers_names_count_on_each_api(
+    dispatcher: FakeDispatcher, path: str
+) -> None:
+    fields = b'"max_tokens":5.0,"top_k":40.0,"seed":3.0,"n_probs":7,"n_cmpl":2.0'
+    assert (await start("POST", path, raw_with(path, fields)).finish()).status == 200
+    jobs = [(job.max_tokens, job.sampling.top_k, job.num_logprobs) for job in dispatcher.jobs]
+    assert jobs == [(5, 40, 7), (5, 40, 7)]
+    assert dispatcher.jobs[0].sampling.seed == 3
+    with_half = raw_with(path, b'"max_tokens":5.5')
+    check_error(await start("POST", path, with_half).finish(), 400, "max_tokens")

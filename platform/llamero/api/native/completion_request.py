@@ -14,10 +14,8 @@ from llamero.api.guesses import read_guess_limits
 from llamero.api.lengths import LEAST_LENGTH, limit_of, read_length
 from llamero.api.logit_bias import read_biases
 from llamero.api.native_fields import read_native_fields
-from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
+from llamero.api.sampling import MAX_CHOICES, MAX_PROBS, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
-
-MAX_PROBS = 100
 
 
 class NativeGenerationSerializer(SamplingSerializer):

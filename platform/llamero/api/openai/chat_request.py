@@ -15,6 +15,7 @@ from llamero.api.openai.settings import (
     read_include_usage,
     read_prompt_logprobs,
     read_settings,
+    with_native_names,
 )
 from llamero.api.openai.tools import read_tool_use
 from llamero.api.turn import CallMode, ToolUse
@@ -70,7 +71,7 @@ def read_chat_request(
     ``defaults`` are those of the deployment that answers.
     ``goes_on_with_answers``: a last message by the assistant is the beginning of the answer.
     """
-    fields = with_defaults(validate(ChatSerializer, body), defaults)
+    fields = with_native_names(with_defaults(validate(ChatSerializer, body), defaults))
     include_usage = read_include_usage(fields)
     template_kwargs = _read_template_kwargs(fields.get("chat_template_kwargs"))
     tools = read_tool_use(fields)
@@ -102,6 +103,8 @@ def _read_logprobs(fields: dict[str, Any]) -> int | None:
         return int(fields.get("top_logprobs", 0))
     if "top_logprobs" in fields:
         raise InvalidValue("top_logprobs", "top_logprobs is only allowed with logprobs: true.")
+    if "logprobs" not in fields and fields.get("n_probs"):
+        return int(fields["n_probs"])
     return None
 
 

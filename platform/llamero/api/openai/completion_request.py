@@ -13,6 +13,7 @@ from llamero.api.openai.settings import (
     read_include_usage,
     read_prompt_logprobs,
     read_settings,
+    with_native_names,
 )
 from llamero.api.prompts import PromptText, read_prompts
 from llamero.api.sampling import MAX_CHOICES
@@ -55,9 +56,9 @@ def read_completion_request(
     body: Mapping[str, Any], defaults: RequestDefaults = NO_DEFAULTS
 ) -> CompletionRequest:
     """Validate a body, over the defaults of who answers; raises ValidationError or LlameroError."""
-    fields = with_defaults(validate(CompletionSerializer, body), defaults)
+    fields = with_native_names(with_defaults(validate(CompletionSerializer, body), defaults))
     num_returned, num_tried = fields.get("n", 1), _read_best_of(fields)
-    num_logprobs = fields.get("logprobs")
+    num_logprobs = fields.get("logprobs", fields.get("n_probs") or None)
     asked_prompt_logprobs = read_prompt_logprobs(fields)
     echoed_logprobs = num_logprobs if fields.get("echo") else None
     # Choosing between answers needs the likelihood of each.

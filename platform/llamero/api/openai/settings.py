@@ -15,7 +15,7 @@ from llamero.api.fields import (
 from llamero.api.generation import GenerationSettings
 from llamero.api.logit_bias import read_biases
 from llamero.api.native_fields import read_native_fields
-from llamero.api.sampling import MAX_CHOICES, SamplingSerializer, read_sampling
+from llamero.api.sampling import MAX_CHOICES, MAX_PROBS, SamplingSerializer, read_sampling
 from llamero.errors import InvalidValue
 
 # OpenAI's defaults where OpenAI has the field; llama-server's for all other samplers.
@@ -28,6 +28,8 @@ class OpenAISerializer(SamplingSerializer):
 
     temperature = StrictFloat(0, 2, required=False)
     n = StrictInteger(1, MAX_CHOICES, required=False)
+    n_cmpl = StrictInteger(1, MAX_CHOICES, required=False)
+    n_probs = StrictInteger(0, MAX_PROBS, required=False)
     stop = StopStrings(4, required=False)
     stream_options = AnyValue(required=False)
     prompt_logprobs = StrictInteger(0, MAX_PROMPT_LOGPROBS, required=False)
@@ -61,6 +63,11 @@ def read_settings(
         num_choices=fields.get("n", 1),
         **read_native_fields(fields),
     )
+
+
+def with_native_names(fields: dict[str, Any]) -> dict[str, Any]:
+    """Have llama-server's name of the number of choices mean OpenAI's."""
+    return fields | {"n": fields["n_cmpl"]} if "n_cmpl" in fields else fields
 
 
 def read_prompt_logprobs(fields: dict[str, Any]) -> int | None:
