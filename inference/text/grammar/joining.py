@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 # What a grammar is made of, as far as names must be told from all else.
 _PIECES = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{[^}]*\}|!?<[^>]*>|#[^\n]*|([A-Za-z0-9-]+)', re.DOTALL
+    r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{[^}]*\}|!?<[^>]*>|#[^\r\n]*|([A-Za-z0-9-]+)',
+    re.DOTALL,
 )
 
 

@@ -51,7 +51,7 @@ def _read_response_format(value: Any, param: str) -> str:
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "json_object":
         schema = value.get("schema")
-        return _read_schema(schema if schema else {"type": "object"}, param)
+        return _read_schema({"type": "object"} if schema in (None, {}) else schema, param)
     if kind == "json_schema":
         return _read_schema(_find_schema(value), param)
     kinds = "text, json_object or json_schema"

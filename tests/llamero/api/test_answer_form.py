@@ -89,6 +89,8 @@ async def test_properties_keep_the_order_they_were_sent_in(dispatcher: FakeDispa
         {"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "name": 5}}},
         {"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": 1}}},
         {"response_format": {"type": "json_object", "schema": {"not": {}}}},
+        {"response_format": {"type": "json_object", "schema": False}},
+        {"response_format": {"type": "json_object", "schema": []}},
         {"response_format": {"type": ["json_schema"]}},
     ],
 )
