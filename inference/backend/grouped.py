@@ -222,15 +222,16 @@ class GroupedBackend:
         """Have those of a group that run move to the small context, if that pays."""
         if self._num_calls >= self._rests_until and self._is_worth(group, recent, is_on=False):
             self._group, self._wanted = group, group.members & recent
-            logger.info("%d sequences share %d tokens from now on", len(self._wanted), group.length)
+            logger.debug("%d sequences share %d tokens now", len(self._wanted), group.length)
 
     def _part(self, reason: str) -> None:
         """Have all sequences move back."""
         self._wanted = set()
-        logger.info("%d sequences share no cells any more: %s", len(self._inside), reason)
+        logger.debug("%d sequences share no cells any more: %s", len(self._inside), reason)
 
     def _rest(self, reason: str) -> None:
         """Have all sequences move back, and stay there for a while."""
+        logger.info("sequences share no cells for %d calls: %s", _CALLS_AT_REST, reason)
         self._rests_until = self._num_calls + _CALLS_AT_REST
         self._part(reason)
 
