@@ -54,9 +54,9 @@ class _PlainLoader(yaml.SafeLoader):
         # By the identity of nodes, all of which are kept by the document.
         self._num_values: dict[int, int] = {}
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
         """Compose a value; the library would run out of stack, or of memory."""
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise _mistake(event, f"this is more than {MAX_DEPTH} levels deep")
@@ -72,7 +72,7 @@ class _PlainLoader(yaml.SafeLoader):
             raise _mistake(event, words)
         return node
 
-    def _count(self, node: yaml.Node) -> int:
+    def _count(self, node: Any) -> int:
         if isinstance(node, yaml.ScalarNode):
             return 1
         is_mapping = isinstance(node, yaml.MappingNode)
@@ -115,7 +115,7 @@ class _PlainLoader(yaml.SafeLoader):
             ) from error
 
 
-def _mistake(event: yaml.Event, words: str) -> yaml.MarkedYAMLError:
+def _mistake(event: Any, words: str) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=words, problem_mark=event.start_mark)
 
 
