@@ -9,6 +9,8 @@ from inference.text.json_schema.refusal import Refusal, Unsatisfiable
 
 _MAX_INTEGER_DIGITS = 16
 _MAX_BOUND_DIGITS = 30
+# Numbers without a bound have at most a digit more than the other bound.
+_FAR = Decimal(10 ** (_MAX_BOUND_DIGITS + 2))
 MAX_DECIMALS = 6
 _MAX_BOUND = Decimal(10**15)
 # Up to here different decimals are different doubles, so that none is rounded to the bound.
@@ -32,6 +34,12 @@ class Bounds:
             self.high and (number > self.high[0] or (self.high[1] and number == self.high[0]))
         )
 
+    def within_reach(self) -> "Bounds":
+        """Leave out bounds beyond all numbers that are written without one, and no exponent."""
+        low = self.low if self.low and self.low[0] > -_FAR else None
+        high = self.high if self.high and self.high[0] < _FAR else None
+        return Bounds(low, high, self.pointer)
+
 
 def is_multiple(value: int | float, step: Decimal) -> bool:
     """Tell whether a number is a multiple of a step, exactly as both are written."""
@@ -48,6 +56,7 @@ def as_fraction(value: Decimal) -> tuple[int, int]:
 
 def integer_item(grammar: Grammar, bounds: Bounds) -> str:
     """Give an item that matches the integers within bounds."""
+    bounds = bounds.within_reach()
     if bounds.low is None and bounds.high is None:
         return "integer"
     low = high = None
@@ -71,6 +80,7 @@ def number_item(grammar: Grammar, bounds: Bounds) -> str:
     """Give an item that matches decimal numbers, without exponent, within bounds."""
     if bounds.low is None and bounds.high is None:
         return "number"
+    bounds = bounds.within_reach()
     decimals = 1
     for bound in (bounds.low, bounds.high):
         if bound:

@@ -388,6 +388,9 @@ def test_integers_between_bounds_are_exactly_those(low: int, size: int) -> None:
             ["-1", "1", "1.0"],
         ),
         ({"minimum": 3, "maximum": 3}, ["3", "3.0"], ["3.1", "2"]),
+        ({"minimum": -1.7e308, "maximum": 1.7e308}, ["-3.5", "9999999999999999"], ["1e9", "x"]),
+        ({"minimum": -1e300, "exclusiveMaximum": 2}, ["-3.5", "1.9"], ["2", "1e0"]),
+        ({"type": "integer", "minimum": 2, "maximum": 1e300}, ["2", "30"], ["1", "2.5"]),
     ],
 )
 def test_numbers_between_bounds(bounds: Any, good: list[str], bad: list[str]) -> None:
