@@ -31,6 +31,9 @@ GOODBYE_SECONDS = 0.4
 DRAIN_STEP_SECONDS = 0.05
 # How much of a file is read before its reader takes it, and how often that is looked at.
 FILE_AHEAD_BYTES, FILE_STEP_SECONDS = 2**20, 0.01
+# How many connections the system holds until they are taken, where it is set to hold as many: with
+# Twisted's 50, a burst of a few hundred loses some.
+BACKLOG = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,12 @@ def _bound_requests(options: ServeOptions) -> None:
     WebSocketFactory.protocol = BoundedWebSocketProtocol
 
 
+def _list_endpoints(options: ServeOptions) -> list[str]:
+    """Say where to listen, as Twisted reads it."""
+    places = build_endpoint_description_strings(host=options.host, port=options.port)
+    return [f"{place}:backlog={BACKLOG}" for place in places]
+
+
 def serve(
     application: Any,
     options: ServeOptions,
@@ -182,7 +191,7 @@ def serve(
     _bound_requests(options)
     server = Server(
         application=application,
-        endpoints=build_endpoint_description_strings(host=options.host, port=options.port),
+        endpoints=_list_endpoints(options),
         action_logger=log_access,
         websocket_max_message_size=MAX_WEBSOCKET_MESSAGE_BYTES,
         websocket_max_frame_size=MAX_WEBSOCKET_MESSAGE_BYTES,

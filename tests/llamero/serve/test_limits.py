@@ -3,11 +3,13 @@
 import contextlib
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,8 +25,15 @@ from tests.processes import (
 HEAD = b"POST /echo?key=secret HTTP/1.1\r\nHost: a\r\n"
 
 
+class Served(NamedTuple):
+    """A server's process, and where it listens."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+
+
 @contextlib.contextmanager
-def serving(arrival_seconds: int) -> Iterator[int]:
+def serving(arrival_seconds: int) -> Iterator[Served]:
     """Run a server with a cap of 100,000 bytes, and so long for a request to arrive."""
     number = find_free_port()
     program = str(Path(__file__).with_name("serve_echo.py"))
@@ -32,17 +41,23 @@ def serving(arrival_seconds: int) -> Iterator[int]:
     process = subprocess.Popen([sys.executable, program, str(number)], env=environment)
     try:
         wait_until(lambda: is_listening(number), what="the server listens")
-        yield number
+        yield Served(process, number)
     finally:
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 0
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
+def served() -> Iterator[Served]:
     """A running server that waits for who is slow."""
-    with serving(60) as number:
-        yield number
+    with serving(60) as found:
+        yield found
+
+
+@pytest.fixture
+def port(served: Served) -> int:
+    """Where it listens."""
+    return served.port
 
 
 def is_whole(answer: bytes) -> bool:
@@ -180,7 +195,7 @@ def test_a_refused_request_is_never_run(port: int) -> None:
 
 
 def test_a_request_that_dawdles_is_ended() -> None:
-    with serving(1) as port:
+    with serving(1) as (_, port):
         head, body = exchange(port, HEAD + b"Content-Length: 10\r\n\r\nx")
     assert head.startswith(b"HTTP/1.1 408")
     assert json.loads(body)["error"]["code"] == "timeout"
@@ -223,3 +238,21 @@ def test_what_is_no_request_gets_an_error_in_the_api_shape(
     head, body = exchange(port, request_head, b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 " + status)
     assert json.loads(body)["error"]["type"] == "invalid_request_error"
+
+
+def test_a_burst_of_connections_waits_for_a_busy_server(served: Served) -> None:
+    request = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    with contextlib.ExitStack() as lines:
+        served.process.send_signal(signal.SIGSTOP)
+        try:
+            # As many as a system holds that was set to hold few.
+            burst = [
+                lines.enter_context(socket.create_connection(("127.0.0.1", served.port), 10))
+                for _ in range(120)
+            ]
+        finally:
+            served.process.send_signal(signal.SIGCONT)
+        for line in burst:
+            line.settimeout(PATIENCE_SECONDS)
+            line.sendall(request)
+        assert all(line.recv(12) == b"HTTP/1.1 200" for line in burst)
