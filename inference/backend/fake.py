@@ -164,10 +164,11 @@ class FakeBackend:
         return _CountedSampler(self, job)
 
     def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
-        """Drop all but the first tokens of a sequence; none stay where it cannot be cut."""
+        """Drop all but the first tokens of a sequence; none stay where they are not all there."""
         sequence = self.sequences.setdefault(seq_id, [])
-        can_cut = self.state_window != 0 or num_tokens == len(sequence)
-        if not can_cut or not self._is_complete(seq_id, num_tokens):
+        is_whole = num_tokens == len(sequence)
+        can_cut = num_tokens < len(sequence) and self.state_window != 0
+        if not (is_whole or can_cut) or not self._is_complete(seq_id, num_tokens):
             num_tokens = 0
         del sequence[num_tokens:]
         if self.cells:
@@ -180,8 +181,8 @@ class FakeBackend:
         """Replace a sequence by the first tokens of another."""
         if self.cells:
             self.cells.share(source, target, num_tokens)
-            self.sequences[target] = self.sequences[source][:num_tokens]
-            return num_tokens
+            self.sequences[target] = self.sequences.get(source, [])[:num_tokens]
+            return self.keep_prefix(target, num_tokens)
         state = self.save_state(source, sys.maxsize)
         assert state is not None
         return self.restore_state(target, state, num_tokens)
