@@ -43,5 +43,6 @@ class DeploymentForm(forms.ModelForm):  # type: ignore[type-arg]
         self.add_error(
             "context_length" if "context_length" in self.fields else None,
             f"No node could hold this, whatever else runs: {shortages}. Give it a shorter "
-            "context, fewer slots or a smaller cache type, or tick “run without room”.",
+            "context, fewer slots, a smaller step token budget or cache type, or tick “run without "
+            "room”.",
         )

@@ -58,7 +58,7 @@ def test_pages_without_anything_say_what_to_do(admin_client: Client) -> None:
     assert "It has no version" in page_of(admin_client, make_model())
     Model.objects.all().delete()
     for name, words in (
-        ("model", "Upload a GGUF file"),
+        ("model", "They come as GGUF files"),
         ("deployment", "No deployments yet"),
     ):
         listed = admin_client.get(reverse(f"admin:models_registry_{name}_changelist"))

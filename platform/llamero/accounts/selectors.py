@@ -102,6 +102,7 @@ def _caller_of(key: ApiKey) -> Caller:
         key_id=key.pk,
         owner=key_owner(key.pk),
         allowed_models=frozenset(key.allowed_models.values_list("pk", flat=True)),
+        priority=key.priority,
         team_id=key.team_id,
         scopes=scopes_of(key.scopes),
         networks=read_networks(key.networks),

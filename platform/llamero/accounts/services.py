@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from llamero.accounts.key_text import make_key_text, newest_pepper, read_prefix, seal
-from llamero.accounts.models import ApiKey, Team, TokenIssuer
+from llamero.accounts.models import ApiKey, Priority, Team, TokenIssuer
 from llamero.accounts.notices import announce_keys
 from llamero.accounts.scopes import Scope
 from llamero.audit.recording import recorded
@@ -45,6 +45,7 @@ def issue_api_key(
     scopes: Iterable[Scope] = (),
     networks: Iterable[str] = (),
     enabled: bool = True,
+    priority: Priority = Priority.NORMAL,
 ) -> IssuedKey:
     """Make a key. Its text is in the result and nowhere else: show it and forget it.
 
@@ -58,6 +59,7 @@ def issue_api_key(
         scopes=[str(scope) for scope in scopes],
         networks=list(networks),
         enabled=enabled,
+        priority=priority,
     )
     text = _seal_new(key)
     key.full_clean()

@@ -48,6 +48,7 @@ class KeyEntry(msgspec.Struct, frozen=True, kw_only=True):
     models: list[str] = []
     ips: list[str] = []
     enabled: bool = True
+    priority: str = "normal"
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

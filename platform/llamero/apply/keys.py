@@ -6,7 +6,7 @@ from functools import partial
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
-from llamero.accounts.models import ApiKey, Team
+from llamero.accounts.models import PRIORITIES, ApiKey, Team
 from llamero.accounts.networks import read_networks
 from llamero.accounts.notices import announce_keys
 from llamero.accounts.scopes import Scope
@@ -43,7 +43,12 @@ def plan_key(entry: KeyEntry, place: str, tell: Tell, coming: frozenset[str]) ->
     if found is None:
         run = partial(_issue, entry, user, team, networks, place, tell)
         return [Step(f"issue the key {entry.name} of {user or team}", place, run)]
-    wanted = {"scopes": list(entry.scopes), "networks": networks, "enabled": entry.enabled}
+    wanted = {
+        "scopes": list(entry.scopes),
+        "networks": networks,
+        "enabled": entry.enabled,
+        "priority": PRIORITIES[entry.priority],
+    }
     changes = list_changes(found, wanted)
     before = sorted(found.allowed_models.values_list("slug", flat=True))
     if before != sorted(set(entry.models)):
@@ -71,6 +76,7 @@ def _issue(
             allowed_models=_find_models(entry, place),
             networks=networks,
             enabled=entry.enabled,
+            priority=PRIORITIES[entry.priority],
         )
     except ValidationError as error:
         raise place_of(error, place) from error
@@ -132,6 +138,9 @@ def _read_networks(entry: KeyEntry, place: str) -> list[str]:
 
 
 def _check_words(entry: KeyEntry, place: str, coming: frozenset[str]) -> None:
+    if entry.priority not in PRIORITIES:
+        words = f"there is no priority {entry.priority}; there are {', '.join(PRIORITIES)}"
+        raise ApplyError(f"{place}.priority", words)
     for index, name in enumerate(entry.scopes):
         if name not in Scope.values:
             words = f"there is no scope {name}; there are {', '.join(Scope)}"

@@ -64,6 +64,14 @@ class ReplicaRow:
         return f"{stats.num_decoded_tokens / stats.decode_seconds:.1f}"
 
     @property
+    def guesses(self) -> str:
+        """How much of what was guessed ahead was right; empty where nothing was."""
+        stats = self.status.stats
+        if not stats.num_drafted_tokens:
+            return ""
+        return show_share(stats.num_accepted_tokens, stats.num_drafted_tokens)
+
+    @property
     def ttft(self) -> str:
         """How long most first tokens of late took."""
         return show_seconds(self.status.ttft_seconds or None)

@@ -4,6 +4,7 @@
 EMPTY = {
     "expires_at_0": "",
     "expires_at_1": "",
+    "priority": "0",
     "limits-TOTAL_FORMS": "0",
     "limits-INITIAL_FORMS": "0",
 }

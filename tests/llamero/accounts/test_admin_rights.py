@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from llamero.accounts.models import ApiKey, Membership, Team, TeamRole
+from llamero.accounts.models import ApiKey, Membership, Priority, Team, TeamRole
 from llamero.accounts.scopes import Scope
 from llamero.accounts.selectors import find_caller, recent_callers
 from llamero.accounts.services import issue_api_key, revoke_api_keys
@@ -64,7 +64,7 @@ def test_a_rotation_needs_one_of_its_graces(browser: Client, ada: User, hours: s
 def test_a_revoked_key_cannot_be_rotated(browser: Client, ada: User) -> None:
     issued = issue_api_key(user=ada, name="laptop")
     revoke_api_keys(keys=[issued.key])
-    answer = browser.post(rotate_url(issued.key), {"hours": "24"})
+    answer = browser.post(rotate_url(issued.key), {"hours": "24"}, follow=True)
     assert "was revoked, and stays so" in answer.content.decode()
 
 
@@ -75,6 +75,7 @@ def test_restrictions_are_set_and_changed_by_forms(browser: Client, ada: User) -
     key = ApiKey.objects.get()
     assert key.scopes == ["inference", "models"]
     assert key.networks == ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"]
+    assert key.priority == Priority.NORMAL
     change = reverse("admin:accounts_apikey_change", args=[key.pk])
     assert "10.0.0.0/8\n2001:db8::/32" in browser.get(change).content.decode()
     bad = browser.post(change, data | EMPTY | {"networks": "10.0.0.1/8", "enabled": "on"})
@@ -82,6 +83,11 @@ def test_restrictions_are_set_and_changed_by_forms(browser: Client, ada: User) -
     browser.post(change, data | EMPTY | {"networks": "", "scopes": [], "enabled": "on"})
     key.refresh_from_db()
     assert (key.scopes, key.networks) == ([], [])
+    answer = browser.post(change, data | EMPTY | {"priority": "7", "enabled": "on"})
+    assert "7 is not one of the available choices" in answer.content.decode()
+    browser.post(change, data | EMPTY | {"priority": str(Priority.HIGH), "enabled": "on"})
+    key.refresh_from_db()
+    assert key.priority == Priority.HIGH
 
 
 def test_keys_are_disabled_and_enabled_from_the_list(browser: Client, ada: User) -> None:
@@ -163,10 +169,15 @@ def test_a_teams_admin_looks_after_the_teams_keys_alone(
     for data in ({"team": blue.pk}, {"user": ada.pk}, {"team": team.pk, "scopes": ["upload"]}):
         team_admin.post(reverse(ADD), empty | data)
     assert not ApiKey.objects.filter(name="new").exists()
-    shown = team_admin.post(reverse(ADD), empty | {"team": team.pk, "user": ada.pk})
+    first = {"priority": str(Priority.HIGH)}
+    shown = team_admin.post(reverse(ADD), empty | first | {"team": team.pk, "user": ada.pk})
     assert KEY_TEXT.search(shown.content.decode())
     made = ApiKey.objects.get(name="new")
-    assert (made.team, made.user) == (team, None)
+    assert (made.team, made.user, made.priority) == (team, None, Priority.NORMAL)
+    change = reverse("admin:accounts_apikey_change", args=[made.pk])
+    team_admin.post(change, EMPTY | first | {"name": "renamed", "enabled": "on"})
+    made.refresh_from_db()
+    assert (made.name, made.priority) == ("renamed", Priority.NORMAL)
 
 
 def test_members_and_staff_who_may_only_look_change_nothing(

@@ -40,7 +40,14 @@ def test_the_key_alone_is_printed(ada: User, model: Model) -> None:
 def test_what_was_made_is_told_as_json(ada: User, team: Team) -> None:
     Membership.objects.create(team=team, user=ada)
     made = json.loads(
-        run("--name=ci", "--user=ada", "--team=RED", "--expires=2090-01-31", "--json")
+        run(
+            "--name=ci",
+            "--user=ada",
+            "--team=RED",
+            "--expires=2090-01-31",
+            "--priority=low",
+            "--json",
+        )
     )
     assert find_caller(made.pop("key")) is not None
     assert made == {
@@ -51,6 +58,7 @@ def test_what_was_made_is_told_as_json(ada: User, team: Team) -> None:
         "models": [],
         "scopes": [],
         "ips": [],
+        "priority": "low",
         "expires_at": datetime(2090, 1, 31, tzinfo=UTC).isoformat(),
         "limits": {},
     }
@@ -92,6 +100,7 @@ def test_a_team_owns_keys_without_a_user(team: Team) -> None:
         (["--user=ada", "--team=red"], "ada is no member of Red"),
         (["--user=ada", "--scopes=chat"], "there is no scope 'chat'; there are inference, "),
         (["--user=ada", "--ips=10.0.0.1/8"], "10.0.0.0/8 may be meant"),
+        (["--user=ada", "--priority=top"], "choose from .?low.?, .?normal.?, .?high"),
         (["--user=ada", "--ips=example.org"], "is no address or network"),
         (["--user=ada", f"--name={'x' * 101}"], "at most 100 characters"),
         (["--user=ada", "--name="], "^--name: This field cannot be blank"),

@@ -10,8 +10,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from inference.protocol.jobs import IDLE_PRIORITY
+from inference.relay.gateway import MAX_PRIORITY
 from llamero.accounts import notices
-from llamero.accounts.models import ApiKey, KeyState, Membership, Team
+from llamero.accounts.models import ApiKey, KeyState, Membership, Priority, Team
 from llamero.accounts.scopes import DEFAULT_SCOPES, Scope
 from llamero.accounts.selectors import _find_lost, find_caller, find_key_caller, recent_callers
 from llamero.accounts.services import (
@@ -77,6 +79,18 @@ def test_scopes_are_what_the_key_lists_or_the_harmless_ones(ada: User) -> None:
     assert plain.scopes == DEFAULT_SCOPES
     assert not {Scope.UPLOAD, Scope.ADAPTERS_WRITE} & DEFAULT_SCOPES
     assert limited.scopes == {Scope.UPLOAD, Scope.MODELS}
+
+
+def test_jobs_wait_in_the_class_that_their_key_has(ada: User) -> None:
+    issued = issue_api_key(user=ada, name="first", priority=Priority.HIGH)
+    caller = find_caller(issued.secret_text)
+    assert caller is not None
+    assert IDLE_PRIORITY < Priority.LOW < 0 < caller.priority <= MAX_PRIORITY
+    ApiKey.objects.update(priority=Priority.LOW)
+    recent_callers.clear()
+    again = find_caller(issued.secret_text)
+    assert again is not None
+    assert again.priority == Priority.LOW
 
 
 @pytest.mark.parametrize(

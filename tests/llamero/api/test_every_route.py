@@ -109,7 +109,7 @@ async def test_a_prompt_that_is_too_long_is_told_its_length_before_any_event(
         ("logit_bias", [[1]]),
         ("grammar", 'root ::= root "a"'),
         ("json_schema", {"type": "array", "maxItems": 100_000}),
-        ("json_schema", {"type": "string", "maxLength": 2001}),
+        ("json_schema", {"type": "string", "maxLength": 65_537}),
         ("samplers", ["none"]),
         ("lora", [{"id": 9, "scale": 1}]),
     ],

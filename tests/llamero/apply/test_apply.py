@@ -190,6 +190,7 @@ def test_texts_of_keys_go_into_a_private_file(folder: Path) -> None:
         ("[inference, models]", "[everything]", "keys[0].scopes[0]: there is no scope everything"),
         ("models: [tiny]", "models: [big]", "keys[0].models[0]: there is no model big"),
         ("10.0.0.0/8", "10.0.0.1/8", "keys[0].ips: "),
+        ("ips: [10.0.0.0/8]", "priority: top", "keys[0].priority: there is no priority top; there"),
         ("keys:", "locks:", "locks: is no field of this entry; there are keys, models"),
         ("user: ada", "user: ada\n    user: eve", "is no YAML: "),
         ("user: ada", "user: !!python/object:os.system x", "is no YAML: "),

@@ -18,7 +18,7 @@ from llamero.accounts.admin.forms import ApiKeyForm, RotationForm, TeamKeyForm
 from llamero.accounts.admin.key_steps import list_key_steps
 from llamero.accounts.admin.state_filter import StateFilter
 from llamero.accounts.admin.team_rights import TeamRightsMixin, administered_teams
-from llamero.accounts.models import ApiKey, KeyState
+from llamero.accounts.models import ApiKey, KeyState, Priority
 from llamero.accounts.scopes import NEVER_BY_DEFAULT
 from llamero.accounts.services import (
     IssuedKey,
@@ -47,7 +47,7 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
 
     form = ApiKeyForm
     list_display = ("name", "shown_prefix", "owner", "state_label", "expires_at", "last_used_at")
-    list_filter = (StateFilter, ("team", FewChoicesFilter), "issuer", "pepper")
+    list_filter = (StateFilter, ("team", FewChoicesFilter), "priority", "issuer", "pepper")
     search_fields = ("name", "prefix", "old_prefix", "user__username", "team__name")
     filter_horizontal = ("allowed_models",)
     list_select_related = ("user", "team", "issuer")
@@ -64,6 +64,7 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
         "allowed_models",
         "scopes",
         "networks",
+        "priority",
         "shown_prefix",
         "old_key",
         "state_label",
@@ -78,8 +79,11 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
         "scopes": f"All scopes but {' and '.join(sorted(NEVER_BY_DEFAULT))}",
         "networks": "Any network",
     }
-    _add_fields = ("name", "user", "team", "expires_at", "allowed_models", "scopes", "networks")
-    _editable = ("name", "enabled", "expires_at", "allowed_models", "scopes", "networks")
+    _settable = ("expires_at", "allowed_models", "scopes", "networks", "priority")
+    _add_fields = ("name", "user", "team", *_settable)
+    _editable = ("name", "enabled", *_settable)
+    # Whose keys others would notice is not for a team's admin to decide.
+    _above_teams = ("user", "priority")
 
     class Media:
         css = {"all": ("models_registry/pages.css",)}  # noqa: RUF012 - Django's own declaration
@@ -124,13 +128,15 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
         """Ask a new key only for what its maker decides; a team's admin makes the team's own."""
         if obj is not None:
             return self.fields
-        return [one for one in self._add_fields if one != "user" or not self.is_confined(request)]
+        hidden = self._above_teams if self.is_confined(request) else ()
+        return [name for name in self._add_fields if name not in hidden]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix the owner with the first save, and everything with a revocation."""
         if obj is None:
             return ()
-        editable = () if obj.revoked_at else self._editable
+        fixed = self._above_teams if self.is_confined(request) else ()
+        editable = set() if obj.revoked_at else {*self._editable}.difference(fixed)
         return tuple(name for name in self.fields if name not in editable)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
@@ -180,6 +186,7 @@ class ApiKeyAdmin(StepsAboveForm, SearchBoxes, TeamRightsMixin):
             expires_at=obj.expires_at,
             scopes=obj.scopes,
             networks=obj.networks,
+            priority=Priority(obj.priority),
         )
         obj.__dict__.update(issued.key.__dict__)
         request.issued_key = issued  # type: ignore[attr-defined]

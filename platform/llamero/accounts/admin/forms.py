@@ -59,7 +59,7 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = ApiKey
-        fields = ("name", "user", "team", "enabled", "expires_at", "allowed_models")
+        fields = ("name", "user", "team", "enabled", "expires_at", "allowed_models", "priority")
 
 
 class TeamKeyForm(ApiKeyForm):

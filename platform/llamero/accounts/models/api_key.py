@@ -29,6 +29,18 @@ class KeyState(models.TextChoices):
     REVOKED = "revoked", "Revoked"
 
 
+class Priority(models.IntegerChoices):
+    """The class that a key's jobs wait in: see relay/lua/order.lua. Batches wait below all."""
+
+    LOW = -100, "Low"
+    NORMAL = 0, "Normal"
+    HIGH = 100, "High"
+
+
+# By their names in files and options.
+PRIORITIES = {one.name.lower(): one for one in Priority}
+
+
 def check_scopes(names: Any) -> None:
     """Refuse what is no list of scopes, each once."""
     known = ", ".join(Scope.values)
@@ -141,6 +153,12 @@ class ApiKey(models.Model):
         blank=True,
         validators=[check_networks],
         help_text="Addresses or networks that the key may be used from, a line each; empty: all.",
+    )
+    priority = models.SmallIntegerField(
+        choices=Priority,
+        default=Priority.NORMAL,
+        help_text="Where requests wait for a slot, those of a higher priority go first, but for "
+        "one in eight. Where memory is short, what runs at a lower one makes room.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(

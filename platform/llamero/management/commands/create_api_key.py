@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from llamero.accounts.models import Team
+from llamero.accounts.models import PRIORITIES, Priority, Team
 from llamero.accounts.networks import read_networks
 from llamero.accounts.scopes import Scope
 from llamero.accounts.services import IssuedKey, issue_api_key
@@ -81,6 +81,12 @@ class Command(BaseCommand):
             metavar="2030-12-31|30d",
             help="a day or time to come, as 2030-12-31 or 2030-12-31T18:00Z; or 12h, 30d, 8w",
         )
+        parser.add_argument(
+            "--priority",
+            choices=tuple(PRIORITIES),
+            default="normal",
+            help="which requests go first where some wait for a slot",
+        )
         _add_limits(parser)
         parser.add_argument("--json", action="store_true", help="print what was made as JSON")
 
@@ -103,6 +109,7 @@ class Command(BaseCommand):
                     allowed_models=[_find_model(slug) for slug in options["models"]],
                     scopes=options["scopes"],
                     networks=options["ips"],
+                    priority=PRIORITIES[options["priority"]],
                 )
                 limit_key(key=issued.key, limits=limits)
         except ValidationError as error:
@@ -167,6 +174,7 @@ def _as_json(issued: IssuedKey, limits: dict[str, Any]) -> str:
         "models": [model.slug for model in key.allowed_models.order_by("slug")],
         "scopes": key.scopes,
         "ips": key.networks,
+        "priority": Priority(key.priority).name.lower(),
         "expires_at": key.expires_at.isoformat() if key.expires_at else None,
         "limits": limits,
     }
