@@ -82,32 +82,25 @@ def _least_set(rules: dict[str, Node], holds: Callable[[Node, set[str]], bool]) 
 
 
 def _may_end(node: Node, ending: set[str]) -> bool:
-    match node:
-        case Rule(name):
-            return name in ending
-        case Sequence(parts):
-            return all(_may_end(part, ending) for part in parts)
-        case Choice(options):
-            return any(_may_end(option, ending) for option in options)
-        case Repeat(part, least):
-            return least == 0 or _may_end(part, ending)
-    return True
+    return _is_made(node, ending, lambda _: True)
 
 
 def _is_nullable(node: Node, nullable: set[str]) -> bool:
+    return _is_made(node, nullable, lambda leaf: isinstance(leaf, Text) and not leaf.text)
+
+
+def _is_made(node: Node, known: set[str], is_leaf: Callable[[Chars | Text | Token], bool]) -> bool:
+    """Tell whether a node can be made of these leaves and of rules that are known to be."""
     match node:
-        case Chars() | Token():
-            return False
-        case Text(text):
-            return not text
         case Rule(name):
-            return name in nullable
+            return name in known
         case Sequence(parts):
-            return all(_is_nullable(part, nullable) for part in parts)
+            return all(_is_made(part, known, is_leaf) for part in parts)
         case Choice(options):
-            return any(_is_nullable(option, nullable) for option in options)
+            return any(_is_made(option, known, is_leaf) for option in options)
         case Repeat(part, least):
-            return least == 0 or _is_nullable(part, nullable)
+            return least == 0 or _is_made(part, known, is_leaf)
+    return is_leaf(node)
 
 
 def _beginnings(node: Node, nullable: set[str]) -> Iterator[Rule]:
