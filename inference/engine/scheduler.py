@@ -49,14 +49,13 @@ class Scheduler:
         room = self._budget if num_cells is None else min(self._budget, num_cells)
         if len(decoding) > room:
             return StepPlan(victim=choose_victim(running))
-        pieces = self._decode(decoding, self._room_to_decode(prompts, room))
+        chunk = self._chunk_beside(prompts) if decoding and prompts else self._budget
+        pieces = self._decode(decoding, self._room_to_decode(prompts, chunk, room))
         row_room = self._max_rows
         if not self._cut:  # else prompts have calls of their own, which hold as much as any
             room -= sum(piece.num_cells for piece in pieces)
             row_room -= sum(piece.num_rows for piece in pieces)
-        if decoding and prompts:
-            room = min(room, self._chunk_beside(prompts))
-        slices = self._slice_prompts(prompts, room, row_room) if prompts else []
+        slices = self._slice_prompts(prompts, min(room, chunk), row_room) if prompts else []
         if running and not pieces and not slices:
             return StepPlan(victim=choose_victim(running))
         return StepPlan(
@@ -66,13 +65,12 @@ class Scheduler:
             num_prefill_cells=sum(piece.num_attended for piece in slices),
         )
 
-    def _room_to_decode(self, prompts: list[Sequence], room: int) -> int:
-        """Tell how many tokens guesses may fill up, without taking what prompts would get."""
+    def _room_to_decode(self, prompts: list[Sequence], chunk: int, room: int) -> int:
+        """Tell how many tokens guesses may fill up, without taking the chunk that prompts get."""
         if not prompts:
             return min(room, self._max_rows)
         wanted = sum(sequence.num_left_of_prompt for sequence in prompts)
-        kept = min(self._chunk_beside(prompts), wanted)
-        return min(room - kept, self._max_rows - len(prompts))
+        return min(room - min(chunk, wanted), self._max_rows - len(prompts))
 
     def _chunk_beside(self, prompts: list[Sequence]) -> int:
         """Tell how many tokens of prompts a step may hold in which others decode."""
