@@ -36,11 +36,6 @@ class ReplicaRow:
         return _VARIANTS.get(self.status.state, "warning")
 
     @property
-    def is_coming(self) -> bool:
-        """Whether there is progress to show."""
-        return self.status.state in (ReplicaState.STARTING, ReplicaState.LOADING)
-
-    @property
     def is_outdated(self) -> bool:
         """Whether it is about to be replaced."""
         return self.status.generation != self.current_generation
