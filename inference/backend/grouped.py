@@ -53,7 +53,7 @@ class GroupedBackend:
     """Two contexts that look like one; owned by one thread, like each of them.
 
     Every sequence is in one of them: those ``_inside`` in the small one, which has ``num_cells``
-    and keeps values as columns. Saved states are always those of the main one.
+    and keeps values as columns. Saved states are those of either, and go back to the main one.
     """
 
     def __init__(self, main: LlamaBackend, side: LlamaBackend, num_cells: int) -> None:
@@ -135,7 +135,7 @@ class GroupedBackend:
         if source not in self._inside:
             kept = self._main.copy_prefix(source, target, num_tokens)
         elif group is None:
-            state = self._save_inside(source, _NO_LIMIT)
+            state = self._save_inside(source)
             kept = self._main.restore_state(target, state, num_tokens) if state else 0
         else:
             kept = self._side.copy_prefix(source, target, num_tokens)
@@ -149,15 +149,18 @@ class GroupedBackend:
         return kept
 
     def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
-        """Copy the state of a sequence out of the cache; None where it is too large."""
-        if seq_id in self._inside:
-            return self._save_inside(seq_id, max_bytes)
-        return self._main.save_state(seq_id, max_bytes)
+        """Copy the state of a sequence out of the cache; None where it is too large.
+
+        Most of what is saved is never asked for again, so it is laid out anew only when it is.
+        """
+        context = self._side if seq_id in self._inside else self._main
+        return context.save_state(seq_id, max_bytes)
 
     def restore_state(self, seq_id: int, state: memoryview, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of a saved state; returns how many it holds."""
         self._clear(seq_id)
-        return self._note(seq_id, self._main.restore_state(seq_id, state, num_tokens))
+        laid = self._lay_out(state)
+        return self._note(seq_id, self._main.restore_state(seq_id, laid, num_tokens))
 
     def close(self) -> None:
         """Free the contexts; the model stays."""
@@ -300,18 +303,24 @@ class GroupedBackend:
         self._pass_cells = self._weights_bytes * num_tokens / state.nbytes / PASS_BYTES
         return self._side.restore_state(seq_id, saved.write(self._side_layout), num_tokens)
 
-    def _save_inside(self, seq_id: int, max_bytes: int) -> memoryview | None:
-        state = self._side.save_state(seq_id, max_bytes)
+    def _save_inside(self, seq_id: int) -> memoryview | None:
+        """Save the state of a sequence of the small context for the main one."""
+        state = self._side.save_state(seq_id, _NO_LIMIT)
         saved = read_state(state) if state else None
-        laid = saved.write(self._main_layout) if saved else None
-        return laid if laid and laid.nbytes <= max_bytes else None
+        return saved.write(self._main_layout) if saved else None
+
+    def _lay_out(self, state: memoryview) -> memoryview:
+        """Give a saved state, of whichever context, as the main one takes it."""
+        saved = read_state(state)
+        is_of_side = saved is not None and saved.layout == self._side_layout
+        return saved.write(self._main_layout) if saved and is_of_side else state
 
     def _leave(self, seq_ids: Sequence[int]) -> None:
         """Move sequences back; one whose state is lost is empty, and computed anew."""
         for seq_id in seq_ids:
             if seq_id not in self._inside:
                 continue
-            state = self._save_inside(seq_id, _NO_LIMIT)
+            state = self._save_inside(seq_id)
             self._side.keep_prefix(seq_id, 0)
             self._inside.discard(seq_id)
             num_tokens = self._lengths[seq_id]

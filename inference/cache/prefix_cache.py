@@ -12,7 +12,7 @@ from inference.cache.blob_store import BlobStore
 from inference.cache.cell_ledger import CellLedger
 from inference.cache.holders import NO_MATCH, Blob, Cells, Holder, Match, Scope
 from inference.cache.radix_tree import RadixTree
-from inference.cache.reuse_rules import MAX_WASTE, MIN_GAIN, ReuseRules, is_better
+from inference.cache.reuse_rules import MAX_SAVED_WASTE, MIN_GAIN, ReuseRules, is_better
 
 UNBOUND = ReuseRules()
 
@@ -256,7 +256,8 @@ class PrefixCache:
         if not self.max_state_bytes:
             return False
         num_lost = self.num_lost(slot, num_kept)
-        return num_lost >= MIN_GAIN and num_lost * MAX_WASTE >= self._cells[slot].num_computed
+        num_saved = self._cells[slot].num_computed
+        return num_lost >= MIN_GAIN and num_lost * MAX_SAVED_WASTE >= num_saved
 
     def is_pausing(self, slot: int) -> bool:
         """Tell whether a slot is where its state should be saved, and none is."""

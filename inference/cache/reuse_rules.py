@@ -14,6 +14,12 @@ Moving a cell costs at most a hundredth of computing it on SmolLM2 (benchmarks/p
 and larger models gain more.
 """
 
+MAX_SAVED_WASTE = 8
+"""A state is saved only where one token in this many, or more, would be lost with it.
+
+To save one takes time from all that runs, and room from other states; many are never asked for.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ReuseRules:

@@ -217,7 +217,7 @@ def test_only_contexts_that_compute_change_their_adapters() -> None:
     assert pair.main.loras == ((0, 1.0),)
 
 
-def test_saved_states_are_those_of_the_main_context() -> None:
+def test_states_saved_in_either_context_come_back_to_the_main_one() -> None:
     pair = grouped_pair()
     state = pair.backend.save_state(4, 1 << 20)
     assert state is not None and pair.backend.save_state(4, state.nbytes - 1) is None
