@@ -26,6 +26,7 @@ from inference.backend.prefix_groups import (
     count_cells,
     is_worth,
 )
+from inference.backend.residents import Residents
 from inference.backend.state_layout import StateLayout, read_state
 from inference.protocol.errors import EngineError
 from inference.protocol.jobs import GenerationJob, Loras
@@ -62,7 +63,7 @@ class GroupedBackend:
         self._main_layout = self._side_layout = StateLayout(num_streams=1, is_transposed=True)
         self._groups = PrefixGroups()
         self._group = Group(0)
-        self._inside: set[int] = set()
+        self._inside = Residents()
         self._wanted: set[int] = set()
         self._lengths: dict[int, int] = {}
         self._recent: set[int] = set()
@@ -73,7 +74,7 @@ class GroupedBackend:
 
     def sharing_among(self, seq_ids: Iterable[int]) -> Sharing:
         """Tell how many of these share the cells of their beginning now; safe from any thread."""
-        num_sequences = len(self._inside.intersection(seq_ids))
+        num_sequences = sum(seq_id in self._inside for seq_id in seq_ids)
         return Sharing(num_sequences, self._group.length) if num_sequences > 1 else Sharing()
 
     def use_adapters(self, loras: Loras) -> None:
@@ -91,6 +92,7 @@ class GroupedBackend:
         for piece in slices:
             self._lengths[piece.seq_id] = piece.start + len(piece.tokens)
             self._recent.add(piece.seq_id)
+            self._inside.note_call(piece.seq_id, self._num_calls)
         return rows
 
     def open_sampler(self, job: GenerationJob) -> Sampler:
@@ -119,8 +121,9 @@ class GroupedBackend:
 
     def keep_prefix(self, seq_id: int, num_tokens: int) -> int:
         """Drop all but the first tokens of a sequence; returns how many stayed: all or none."""
-        if num_tokens < self._group.length:
-            self._leave([seq_id] if num_tokens else [])
+        group = self._inside.group_of(seq_id)
+        if group is not None and 0 < num_tokens < group.length:
+            self._leave([seq_id])
         is_inside = seq_id in self._inside
         kept = (self._side if is_inside else self._main).keep_prefix(seq_id, num_tokens)
         self._groups.note_cut(seq_id, kept)
@@ -129,7 +132,7 @@ class GroupedBackend:
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> int:
         """Replace a sequence by the first tokens of another; returns how many it holds now."""
         self._clear(target)
-        if not self._wanted:
+        if not self._wanted or self._inside.group_of(source) is not self._group:
             self._leave([source])
         group = self._groups.note_copy(source, target, num_tokens)
         if source not in self._inside:
@@ -139,13 +142,16 @@ class GroupedBackend:
             kept = self._main.restore_state(target, state, num_tokens) if state else 0
         else:
             kept = self._side.copy_prefix(source, target, num_tokens)
-            self._inside.add(target)
+            self._inside.add(source, group)
+            self._inside.add(target, group)
             self._wanted.add(target)
             self._group = group
         self._note(target, kept)
-        if group and kept and not self._inside and len(group.members) >= MIN_MEMBERS:
+        is_outside = kept and source not in self._inside
+        if group and is_outside and len(group.members) >= MIN_MEMBERS:
             self._gather(group, self._recent | {source})
-            self._move()
+            # Who has to leave does so later: slots that are taken next are emptied for nothing.
+            self._bring_wanted(0)
         return kept
 
     def save_state(self, seq_id: int, max_bytes: int) -> memoryview | None:
@@ -214,7 +220,7 @@ class GroupedBackend:
         recent, self._recent = self._recent, set()
         if not self._wanted:
             group = self._groups.largest_among(recent)
-            if group and not self._inside:
+            if group:
                 self._gather(group, recent)
             return
         self._wanted = self._group.members & recent
@@ -222,8 +228,16 @@ class GroupedBackend:
             self._part("it does not pay any more")
 
     def _gather(self, group: Group, recent: set[int]) -> None:
-        """Have those of a group that run move to the small context, if that pays."""
-        if self._num_calls >= self._rests_until and self._is_worth(group, recent, is_on=False):
+        """Have those of a group that run move to the small context, if that pays.
+
+        Not while others compute there: what is left of a group that has ended is in nobody's way.
+        """
+        is_on = bool(self._wanted) and group is self._group
+        is_free = all(one in self._inside for one in self._wanted)
+        is_free = is_free and self._inside.are_idle(self._num_calls)
+        if self._num_calls < self._rests_until or not (is_on or is_free):
+            return
+        if self._is_worth(group, recent, is_on=False):
             self._group, self._wanted = group, group.members & recent
             logger.debug("%d sequences share %d tokens now", len(self._wanted), group.length)
 
@@ -249,48 +263,55 @@ class GroupedBackend:
     def _move(self) -> None:
         """Move some of the sequences that are not where they should be."""
         self._wanted &= self._group.members
-        if self._wanted == self._inside:
-            return
         num_moved = 0
-        for seq_id in sorted(self._inside - self._wanted):
+        for seq_id in sorted(set(self._inside) - self._wanted):
             if num_moved < _MOVED_TOKENS:
                 num_moved += self._lengths[seq_id]
                 self._leave([seq_id])
+        self._bring_wanted(num_moved)
+
+    def _bring_wanted(self, num_moved: int) -> None:
+        """Move some of those that belong in the small context there."""
+        self._wanted &= self._group.members
         is_parting = not self._wanted
-        for seq_id in sorted(self._wanted - self._inside):
-            is_free = bool(self._inside) and self._lengths[seq_id] == self._group.length
+        for seq_id in sorted(self._wanted.difference(self._inside)):
+            mate = self._inside.mate_of(self._group)
+            is_free = mate is not None and self._lengths[seq_id] == self._group.length
             if num_moved < _MOVED_TOKENS or is_free:
                 num_moved += 0 if is_free else self._lengths[seq_id]
-                self._bring(seq_id, is_free=is_free)
+                self._bring(seq_id, mate)
         if not (is_parting or self._wanted or self._inside):
             self._rest("their states cannot be moved")
 
-    def _bring(self, seq_id: int, *, is_free: bool) -> None:
+    def _bring(self, seq_id: int, mate: int | None) -> None:
         """Move a sequence to the small context, if there is room for it."""
         num_tokens, length = self._lengths[seq_id], self._group.length
         kept = 0
-        if is_free:
-            kept = self._side.copy_prefix(next(iter(self._inside)), seq_id, num_tokens)
-        elif self._num_cells_used() + num_tokens <= self._num_cells:
+        if mate is not None and num_tokens == length:
+            kept = self._side.copy_prefix(mate, seq_id, num_tokens)
+        elif num_tokens <= self._num_free():
             kept = self._restore_inside(seq_id, num_tokens)
-            if kept and self._inside:
-                self._side.share_prefix(next(iter(self._inside)), seq_id, length)
+            if kept and mate is not None:
+                self._side.share_prefix(mate, seq_id, length)
         if kept != num_tokens:
             self._wanted.discard(seq_id)
             return
         self._main.keep_prefix(seq_id, 0)
-        self._inside.add(seq_id)
+        self._inside.add(seq_id, self._group)
 
     def _make_room(self, num_tokens: int) -> bool:
-        """Move sequences back until so many cells are free; tells whether any had to go."""
-        num_free = self._num_cells - self._num_cells_used()
-        if num_tokens <= num_free:
+        """Move sequences back until so many cells are free; tells whether any had to go.
+
+        First those that nobody computes.
+        """
+        if num_tokens <= self._num_free():
             return False
-        self._part("they need more cells than there are")
-        for seq_id in sorted(self._inside, key=lambda one: -self._lengths[one]):
-            num_free += max(0, self._lengths[seq_id] - self._group.length)
+        inside = sorted(self._inside, key=lambda one: (one in self._wanted, -self._lengths[one]))
+        for seq_id in inside:
+            if seq_id in self._wanted:
+                self._part("they need more cells than there are")
             self._leave([seq_id])
-            if num_tokens <= num_free:
+            if num_tokens <= self._num_free():
                 break
         return True
 
@@ -349,9 +370,9 @@ class GroupedBackend:
             self._inside.discard(seq_id)
         return kept
 
-    def _num_cells_used(self) -> int:
-        lengths = [self._lengths[seq_id] for seq_id in self._inside]
-        return count_cells(self._group.length, lengths) if lengths else 0
+    def _num_free(self) -> int:
+        """Tell how many cells of the small context are free."""
+        return self._num_cells - self._inside.num_cells(self._lengths)
 
 
 def open_backend(model: LlamaModel, profile: RuntimeProfile) -> LlamaBackend | GroupedBackend:

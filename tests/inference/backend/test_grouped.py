@@ -227,6 +227,36 @@ def test_states_saved_in_either_context_come_back_to_the_main_one() -> None:
     pair.check()
 
 
+def test_what_is_left_of_a_group_neither_moves_nor_stops_the_next_one() -> None:
+    pair = grouped_pair(num_cells=3000)
+    num_saves = pair.side.num_saves
+    pair.keep(0, 0)
+    for start in range(0, 200, 50):
+        pair.decode({0: [*range(5000 + start, 5000 + start + 50)]})
+    for target in range(1, NUM_SLOTS):
+        pair.copy(0, target, 200)
+        pair.check()
+    pair.decode({seq: [seq] for seq in range(NUM_SLOTS)})
+    pair.check()
+    assert pair.num_sharing == NUM_SLOTS and pair.side.num_saves == num_saves
+    assert pair.num_side_cells() == 200 + NUM_SLOTS
+
+
+def test_a_group_that_computes_is_not_pushed_out_by_another() -> None:
+    pair = Pair(num_cells=3000)
+    pair.decode({0: [*range(200)]})
+    for target in range(1, 4):
+        pair.copy(0, target, 200)
+    pair.decode({seq: [seq] for seq in range(4)})
+    pair.decode({4: [*range(5000, 5200)]})
+    for target in range(5, 8):
+        pair.copy(4, target, 200)
+    for step in range(20):
+        pair.decode({seq: [step] for seq in range(NUM_SLOTS)})
+        pair.check()
+    assert [seq for seq in range(NUM_SLOTS) if pair.side.tokens(seq)] == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("seed", range(1, 8))
 def test_random_operations_agree_with_lists_of_tokens(seed: int) -> None:
     rng = random.Random(seed)
