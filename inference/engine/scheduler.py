@@ -49,7 +49,7 @@ class Scheduler:
         room = self._budget if num_cells is None else min(self._budget, num_cells)
         if len(decoding) > room:
             return StepPlan(victim=choose_victim(running))
-        chunk = self._chunk_beside(prompts) if decoding and prompts else self._budget
+        chunk = self._chunk_beside(prompts) if decoding and prompts else self._chunk_of(prompts)
         pieces = self._decode(decoding, self._room_to_decode(prompts, chunk, room))
         row_room = self._max_rows
         if not self._cut:  # else prompts have calls of their own, which hold as much as any
@@ -71,6 +71,16 @@ class Scheduler:
             return min(room, self._max_rows)
         wanted = sum(sequence.num_left_of_prompt for sequence in prompts)
         return min(room - min(chunk, wanted), self._max_rows - len(prompts))
+
+    def _chunk_of(self, prompts: list[Sequence]) -> int:
+        """Tell how many tokens of prompts a step may hold in which nobody decodes.
+
+        One alone is cut into equal slices: a last one of few tokens would cost more for each.
+        """
+        if self._cut or len(prompts) != 1:
+            return self._budget
+        num_left = prompts[0].num_left_of_prompt
+        return -(-num_left // max(1, -(-num_left // self._budget)))
 
     def _chunk_beside(self, prompts: list[Sequence]) -> int:
         """Tell how many tokens of prompts a step may hold in which others decode."""

@@ -111,8 +111,8 @@ def test_a_long_prompt_is_computed_in_slices_and_tells_its_progress() -> None:
     bench = Bench(step_token_budget=10)
     outcome = bench.answer(make_job(prompt="x" * 25, max_tokens=1))
     told = [event for event in outcome.events if isinstance(event, Progress)]
-    assert told == [Progress(10, 25), Progress(20, 25), Progress(25, 25)]
-    assert [sum(n for _, n in batch) for batch in bench.backend.batches] == [10, 10, 5]
+    assert told == [Progress(9, 25), Progress(17, 25), Progress(25, 25)]
+    assert [sum(n for _, n in batch) for batch in bench.backend.batches] == [9, 8, 8]
 
 
 def test_a_short_prompt_tells_no_progress() -> None:

@@ -39,8 +39,14 @@ def carry_out(plan: StepPlan) -> None:
             piece.sequence.append(7, None, b"a")
 
 
-def test_a_prompt_alone_gets_the_whole_budget() -> None:
-    assert plan_sizes(Scheduler(PROFILE), [make_sequence(0, 150)]) == {0: 100}
+def test_a_prompt_alone_has_as_few_slices_as_can_be_and_equal_ones() -> None:
+    scheduler, sequence = Scheduler(PROFILE), make_sequence(0, 250)
+    sizes = []
+    while not sequence.is_decoding:
+        sizes += plan_sizes(scheduler, [sequence]).values()
+        carry_out(scheduler.schedule([sequence]))
+    assert sizes == [84, 83, 83]
+    assert plan_sizes(scheduler, [make_sequence(0, 100)]) == {0: 100}
 
 
 def test_a_prompt_beside_decoding_sequences_gets_a_slice() -> None:
