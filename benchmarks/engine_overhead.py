@@ -2,10 +2,10 @@
 
     python benchmarks/engine_overhead.py MODEL.gguf [--streams 1 8 32] [--tokens 16] [--rounds 30]
 
-One model with two contexts: the bare loop fills a batch and decodes it at rising positions, with no
-sampling, no text and no events; the engine generates as many tokens for as many sequences,
-greedily. Each round is short and runs both, in an order drawn by lot. What is measured is single
-steps: of the engine the time between two in a row that each told a token to every stream.
+One model with two contexts: the engine generates tokens for some sequences, greedily; the bare loop
+fills batches with the same tokens, which it knows already, and decodes them, with no sampling, no
+text and no events. Each round is short and runs both, in an order drawn by lot. What is measured is
+single steps: of the engine the time between two in a row that each told a token to every stream.
 
 A round's ratio is the engine's median step over the bare loop's; 1.03 means 3 % more time. Printed
 are the median of all rounds with their middle half, and the ratio of the fastest tenths: the 10th
@@ -40,27 +40,34 @@ PROMPT_TOKENS = 16
 
 
 class StepClock(Finish):
-    """Measures steps that follow a full one and are full: each told a token to every stream."""
+    """Measures steps that follow a full one and are full: each told a token to every stream.
+
+    ``tokens`` are those of the last run, by the job.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.seconds: list[float] = []
+        self.tokens: dict[str, list[int]] = {}
         self._streams = 0
         self._last_full = 0.0
 
     def expect(self, count: int) -> None:
         """Wait for this many ends from now on."""
-        self.seconds = []
+        self.seconds, self.tokens = [], {}
         self._streams, self._last_full = count, 0.0
         super().expect(count)
 
     def __call__(self, events: Sequence[tuple[str, Event]]) -> None:
         """Take the time of a step by its events."""
         now = time.perf_counter()
-        is_full = sum(isinstance(event, Tokens) for _, event in events) == self._streams
+        told = [(job_id, event) for job_id, event in events if isinstance(event, Tokens)]
+        is_full = len(told) == self._streams
         if is_full and self._last_full:
             self.seconds.append(now - self._last_full)
         self._last_full = now if is_full else 0.0
+        for job_id, event in told:
+            self.tokens.setdefault(job_id, []).extend(event.token_ids)
         super().__call__(events)
 
 
@@ -78,16 +85,17 @@ class Sides:
         self._engine.start()
         self._num_jobs = 0
 
-    def run_bare(self, streams: int, tokens: int) -> list[float]:
-        """Give the seconds of each step of the bare loop."""
-        for seq_id in range(streams):
+    def run_bare(self) -> list[float]:
+        """Give the seconds of each step of the bare loop, over what the engine computed last."""
+        texts = [(_prompt(int(job_id)), its) for job_id, its in self._clock.tokens.items()]
+        for seq_id in range(len(texts)):
             self._bare.keep_prefix(seq_id, 0)
-        prompt = range(100, 100 + PROMPT_TOKENS)
-        self._bare.decode([Slice(seq_id, 0, prompt, 1) for seq_id in range(streams)])
+        self._bare.decode([Slice(at, 0, prompt, 1) for at, (prompt, _) in enumerate(texts)])
         batch, seconds = self._bare._batch, []
         before = time.perf_counter()
-        for at in range(PROMPT_TOKENS, PROMPT_TOKENS + tokens - 1):
-            batch.fill([Slice(seq_id, at, [100], 1) for seq_id in range(streams)])
+        for step in range(len(texts[0][1]) - 1):
+            at = PROMPT_TOKENS + step
+            batch.fill([Slice(seq, at, [its[step]], 1) for seq, (_, its) in enumerate(texts)])
             assert llama_cpp.llama_decode(self._bare._context, batch.native) == 0
             now = time.perf_counter()
             seconds.append(now - before)
@@ -111,14 +119,13 @@ class Sides:
     def _make_job(self, tokens: int) -> GenerationJob:
         """Make a job that shares no beginning with any other and never ends early."""
         self._num_jobs += 1
-        first = 200 + self._num_jobs % 20_000
         return GenerationJob(
             id=f"{self._num_jobs}",
             deployment="bench",
             owner="bench",
             salt=f"{self._num_jobs}",
             gateway="bench",
-            prompt_tokens=(first, *range(100, 99 + PROMPT_TOKENS)),
+            prompt_tokens=_prompt(self._num_jobs),
             deadline=time.time() + 3600,
             sampling=SamplingParams(temperature=0.0),
             max_tokens=tokens,
@@ -126,16 +133,22 @@ class Sides:
         )
 
 
+def _prompt(number: int) -> tuple[int, ...]:
+    """Make the prompt of a job; neighbours' begin with different tokens."""
+    return (200 + number % 20_000, *range(100, 99 + PROMPT_TOKENS))
+
+
 def measure(sides: Sides, streams: int, tokens: int, rounds: int) -> None:
     """Run the rounds of a number of streams, and print what came of them."""
     bare: list[float] = []
     engine: list[float] = []
     ratios = []
+    sides.run_engine(streams, tokens)
     for number in range(1 + rounds):
         if random.random() < 0.5:
-            ours, theirs = sides.run_engine(streams, tokens), sides.run_bare(streams, tokens)
+            ours, theirs = sides.run_engine(streams, tokens), sides.run_bare()
         else:
-            theirs, ours = sides.run_bare(streams, tokens), sides.run_engine(streams, tokens)
+            theirs, ours = sides.run_bare(), sides.run_engine(streams, tokens)
         if number:  # the first one warms up
             ratios.append(statistics.median(ours) / statistics.median(theirs))
             bare += theirs
