@@ -37,7 +37,7 @@ def read_state(state: memoryview) -> "SavedState | None":
     """Read the state of a sequence; None where it is not made of plain cells."""
     try:
         return SavedState(state.cast("B"))
-    except (struct.error, ValueError, KeyError):
+    except (struct.error, ValueError, KeyError, OverflowError):
         return None
 
 

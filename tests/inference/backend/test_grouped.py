@@ -352,4 +352,7 @@ def test_what_is_no_state_of_plain_cells_is_refused() -> None:
     rng = np.random.default_rng(1)
     damaged = [state[:size] for size in range(len(state))] + [memoryview(bytes(state) + b"\0")]
     damaged += [memoryview(rng.bytes(int(rng.integers(0, 400)))) for _ in range(200)]
+    # The greatest size of a row that can be told.
+    row_at = 12 + 4 + 10 * 12 + 8 + 4
+    damaged.append(memoryview(bytes(state[:row_at]) + b"\xff" * 8 + bytes(state[row_at + 8 :])))
     assert not any(read_state(one) for one in damaged)
