@@ -60,6 +60,8 @@ class Pair:
         for seq, tokens in enumerate(self.held):
             inside, outside = self.side.tokens(seq), self.main.tokens(seq)
             assert tokens == inside + outside and not (inside and outside)
+        told = self.backend._inside.num_cells(self.backend._lengths)
+        assert self.num_side_cells() <= told, "cells are in use that nobody counts"
         self.side.check_room()
 
     @property
